@@ -189,6 +189,11 @@ fn paths_that_cannot_be_are_refused() {
     ] {
         assert!(reason.starts_with("moves[1]") && reason.contains(says), "{reason}");
     }
+    let external = refused(|data| {
+        data["flows"] = json!([{"name": "call", "from": "a", "to": "b", "kind": "external"}]);
+        data["moves"][0]["path"] = json!(["5g"]);
+    });
+    assert!(external.starts_with("moves[1]: path: found 5g"), "{external}");
     let udp = refused(|data| {
         data["flows"] = json!([{"name": "call", "from": "a", "to": "b", "kind":
             {"udp": {"pattern": "cbr", "rate": 700_000, "packet_size": 1000}}}]);

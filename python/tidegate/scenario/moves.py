@@ -50,7 +50,7 @@ _OF_FLOWS = ("running", "path")
 def _why_not(kind: type[Any], value: object) -> str:
     """Reason why a value is not of a kind; empty if it is."""
     if kind in (bool, list):
-        expected = next(expected for known, expected in _EXPECTED.values() if known is kind)
+        expected = next(text for of_kind, text in _EXPECTED.values() if of_kind is kind)
         return "" if isinstance(value, kind) else f"found {show(value)}; expected {expected}"
     try:
         kind.parse(value)
@@ -143,8 +143,17 @@ class Move(Model):
         kind, name = ("link", self.link) if self.link is not None else ("flow", self.flow)
         move = {"time": int(self.time), kind: name, self.key: lowered(self.value, reading)}
         if isinstance(self.value, list):
-            move |= {"back": [_other(link) for link in reversed(self.value)], "signalled": self.signalled}
+            move |= {"back": way_back(self.value), "signalled": self.signalled}
         return move
+
+
+def way_back(path: Sequence[str]) -> list[str]:
+    """The links of a path in their other direction, from its end to its beginning.
+
+    >>> way_back(["wifi", "core.back"])
+    ['core', 'wifi.back']
+    """
+    return [_other(link) for link in reversed(path)]
 
 
 def _other(link: str) -> str:

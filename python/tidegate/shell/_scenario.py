@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario
+from tidegate.scenario.moves import way_back
 from tidegate.shell._network import SIDES
 from tidegate.units import Duration
 
@@ -54,10 +56,32 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
         tables[index] = {**tables[index], "count": replaced.count - 1}
     else:
         del tables[index]
-    for number in range(1, flows + 1):
-        for side, (start, end) in zip(SIDES, (ends, ends[::-1]), strict=True):
-            tables.append({"name": f"{side}-{number}", "from": start, "to": end, "external": {}})
+    sides = [[f"{side}-{number}" for number in range(1, flows + 1)] for side in SIDES]
+    for name_a, name_b in zip(*sides, strict=True):
+        tables.append({"name": name_a, "from": ends[0], "to": ends[1], "external": {}})
+        tables.append({"name": name_b, "from": ends[1], "to": ends[0], "external": {}})
+    if moves := _moves(scenario, replaced.names if replaced.count == 1 else [], *sides):
+        data["moves"] = moves
     return Scenario.from_dict({**data, "flows": tables}, scenario.base)
+
+
+def _moves(scenario: Scenario, replaced: Sequence[str], there: Sequence[str], back: Sequence[str]) -> list[Any]:
+    """The moves of a scenario, those of the replaced flows made with flows of programs, there and back."""
+    made: list[Any] = []
+    for number, move in enumerate(scenario.to_dict().get("moves", ()), 1):
+        if move.get("flow") not in replaced:
+            made.append(move)
+        elif move["key"] != "path":
+            reason = f"found {move['key']} of {move['flow']}; programs begin and end by themselves: leave this move out"
+            raise InputError(f"{scenario.name}: moves[{number}]: {reason}")
+        else:
+            change = {key: value for key, value in move.items() if key != "signalled"}
+            path = move["value"]
+            if move["flow"] != replaced[0]:
+                path = way_back(path)
+            for names, value in ((there, path), (back, way_back(path))):
+                made += ({**change, "flow": name, "value": value} for name in names)
+    return made
 
 
 def _user_group(scenario: Scenario, ends: tuple[str, str]) -> tuple[str, str] | None:
@@ -139,6 +163,8 @@ def standing_for(scenario: Scenario, call: str) -> Standing:
     data = scenario.to_dict()
     times = {key: data["flows"][index][key] for key in ("start", "stop") if key in data["flows"][index]}
     ends = (flow.from_, flow.to)
+    if moves := _moves(scenario, flow.names, names[:1], names[1:]):
+        data["moves"] = moves
     data["flows"][index : index + 1] = [
         {"name": name, "from": begin, "to": end, **times, "external": {"program": True} if is_call else {}}
         for name, begin, end, is_call in ((names[0], *ends, True), (names[1], *ends[::-1], both))

@@ -22,9 +22,42 @@ if sys.platform != "linux":
 
 from tidegate.scenario.lower import lower
 from tidegate.shell import _network, replay, streams, verdict, with_programs
+from tidegate.shell._scenario import standing_for
 
 HOME = {"duration": "6s"}
 SMALL = with_programs(Scenario.load("home-broadband", HOME), flows=1)
+
+
+MOVED: dict[str, Any] = {
+    "duration": "20s",
+    "links": [{"name": "wifi", "delay": "10ms"}, {"name": "lte", "delay": "50ms"}],
+    "flows": [{"name": "call", "media": {}}, {"name": "other", "media": {}}],
+    "moves": [
+        {"time": "5s", "flow": "call", "key": "path", "value": ["lte"], "signalled": False},
+        {"time": "6s", "flow": "other", "key": "path", "value": ["lte"]},
+        {"time": "7s", "link": "wifi", "key": "loss", "value": "100%"},
+    ],
+}
+
+
+def test_programs_go_over_to_the_paths_of_the_call_that_they_replace() -> None:
+    moves = with_programs(Scenario.from_dict(MOVED), flows=2).moves
+    assert [(move.flow or move.link, move.value) for move in moves] == [
+        ("A-1", ["lte"]),
+        ("A-2", ["lte"]),
+        ("B-1", ["lte.back"]),
+        ("B-2", ["lte.back"]),
+        ("other", ["lte"]),
+        ("wifi", 1.0),
+    ]
+    standing = standing_for(Scenario.from_dict(MOVED), "call").live
+    assert [(move.flow, move.value) for move in standing.moves[:2]] == [
+        ("call", ["lte"]),
+        ("call.feedback", ["lte.back"]),
+    ]
+    begins = {"time": "5s", "flow": "call", "key": "running", "value": True}
+    with pytest.raises(InputError, match=r"moves\[1\]: found running of call; programs begin and end by themselves"):
+        with_programs(Scenario.from_dict({**MOVED, "moves": [begins]}))
 
 
 def test_programs_stand_where_the_call_was() -> None:

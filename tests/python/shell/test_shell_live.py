@@ -89,6 +89,28 @@ def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Pa
     assert again.digest == run.digest == summary["digest"]
 
 
+HANDOVER = """
+duration = "10s"
+links = [{ name = "wifi", capacity = "20Mbps", delay = "10ms" }, { name = "lte", capacity = "5Mbps", delay = "50ms" }]
+flows = [{ name = "call", media = {} }]
+moves = [{ time = "1500ms", flow = "call", key = "path", value = ["lte"] }]
+"""
+
+
+def test_programs_go_over_to_another_path_in_both_directions(tmp_path: Path) -> None:
+    (tmp_path / "handover.toml").write_text(HANDOVER)
+    done = shell(tmp_path, "handover.toml", "--record", "packets", "--out", "run", "--json", programs=(CALL, CALL))
+    assert told(done)["session"]["replay_differs"] is None
+    packets = Run.load(tmp_path / "run").table("packets")
+    flows, sent, arrived = (packets.to_numpy(name) for name in ("flow", "sent_s", "arrived_s"))
+    for flow in ("A-1", "B-1"):
+        delays = (arrived - sent)[flows == flow]
+        before = sent[flows == flow] < 1.5
+        assert before.any(), flow
+        assert delays[before].max() < 0.02, flow
+        assert delays[~before].min() > 0.05, flow
+
+
 # the addresses that it can send to, and those that answer
 ASK = """
 import os, socket, sys, time

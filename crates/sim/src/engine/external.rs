@@ -104,6 +104,11 @@ impl ExternalSource {
         Self { name: name.into(), flow, route, sent: 0, due: VecDeque::new() }
     }
 
+    /// Lets the packets take another route from now on.
+    pub fn set_route(&mut self, route: RouteId) {
+        self.route = route;
+    }
+
     /// Lets a datagram leave at `time`, which must not be earlier than that of the last call: `size` bytes on the wire
     /// with the codepoint `ecn` and a `tag` that its receiver reads.
     ///

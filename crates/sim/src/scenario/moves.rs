@@ -4,6 +4,7 @@ use super::driven::LinkChange;
 use super::run::Run;
 use super::{FlowKind, Scenario};
 use crate::engine::coupled::Coupled;
+use crate::engine::external::ExternalSource;
 use crate::engine::host::Host;
 use crate::engine::world::Stopped;
 use crate::refusal::{Refusal, ensure};
@@ -60,8 +61,8 @@ pub(super) struct PathChange {
     pub(super) time: Time,
     /// The flows of the call, each with its new links.
     pub(super) flows: Vec<(FlowId, Vec<NodeId>)>,
-    /// The ends of the call, each with the route of what it sends.
-    pub(super) routes: [((NodeId, Port), RouteId); 2],
+    /// The ends that send, each with the route of what it sends.
+    pub(super) routes: Vec<((NodeId, Port), RouteId)>,
     /// Whether the ends hear of it.
     pub(super) signalled: bool,
 }
@@ -96,6 +97,11 @@ impl Moves {
     }
 }
 
+/// What is wrong with a move, whose place may be a key of a link.
+pub(super) fn at_move(index: usize, refusal: &Refusal) -> Refusal {
+    Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
+}
+
 /// The scenario with the start and stop of its flows set by the moves.
 ///
 /// # Errors
@@ -125,8 +131,8 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
             let alone =
                 move_spec.running.is_none() && move_spec.link.is_none() && move_spec.change().is_empty();
             ensure(alone, || refused("found a path beside another change; expected one of them".into()))?;
-            let call = matches!(scenario.flows[flow_index].kind, FlowKind::Media(_));
-            ensure(call, || refused(Refusal::new("flow", name, "a media flow: others keep their path")))?;
+            let other = matches!(scenario.flows[flow_index].kind, FlowKind::Udp(_) | FlowKind::Tcp(_));
+            ensure(!other, || refused(Refusal::new("flow", name, "a media flow: others keep their path")))?;
             continue;
         }
         let Some(running) =
@@ -178,10 +184,7 @@ impl Run {
                 let message = "found a link without a change; expected capacity, delay or loss";
                 Refusal::from(message).at(&format!("moves[{}]", index + 1))
             })?;
-            self.changeable(link, &move_spec.change()).map_err(|refusal| {
-                // its place is a key of the link, not of the move
-                Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
-            })?;
+            self.changeable(link, &move_spec.change()).map_err(|refusal| at_move(index, &refusal))?;
             changes.push((move_spec.time, Change::Link(link.clone(), move_spec.change())));
         }
         // moves of the same time keep their order in the scenario
@@ -242,6 +245,8 @@ impl Run {
                                 host.change_route(time, route, signalled, out);
                             } else if let Some(coupled) = end.downcast_mut::<Coupled>() {
                                 coupled.change_route(time, port, route, signalled, out);
+                            } else if let Some(source) = end.downcast_mut::<ExternalSource>() {
+                                source.set_route(route);
                             }
                         })?;
                     }

@@ -3,7 +3,7 @@
 use super::coupling::Plans;
 use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, nodes, seed_of};
 use crate::engine::host::{Destination, Host};
-use crate::scenario::moves::PathChange;
+use crate::scenario::moves::{PathChange, at_move};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
     ReportInterval, ReportRule, Scenario, SpurtsSpec, VideoSource,
@@ -73,12 +73,11 @@ impl Builder<'_> {
             let [Some(flow), other] = [flows[side], flows[1 - side]] else { continue };
             let FlowSpec { from, to, .. } = &scenario.flows[flow];
             // as seen from the flow that is named
-            let refused =
-                |refusal: Refusal| Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1));
+            let refused = |refusal: Refusal| at_move(index, &refusal);
             let forward = self.graph.along(scenario, path, [from, to]).map_err(refused)?;
             let backward = self.graph.along(scenario, &change.back, [to, from]).map_err(refused)?;
             let (near, far) = (ends[side], ends[1 - side]);
-            let routes = [(near, self.route_to(&forward, far)), (far, self.route_to(&backward, near))];
+            let routes = vec![(near, self.route_to(&forward, far)), (far, self.route_to(&backward, near))];
             let mut links = vec![(FlowId(flow as u32), nodes(&forward))];
             links.extend(other.map(|other| (FlowId(other as u32), nodes(&backward))));
             let signalled = change.signalled.unwrap_or(true);

@@ -170,6 +170,9 @@ impl<'a> Builder<'a> {
                 FlowKind::Media(_) => Ok(()),
             }
             .map_err(|refusal| refusal.at(&key))?;
+            if matches!(flow.kind, FlowKind::External | FlowKind::Program) {
+                self.external_paths(id, flow)?;
+            }
         }
         for FlowId(index) in self.media(make)? {
             infos[index as usize].sharing = Sharing::Fixed;

@@ -1,8 +1,9 @@
 //! Flows other than media: UDP, TCP, and those of the driver.
 
-use super::{Builder, Refusal};
+use super::{Builder, Refusal, nodes};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
+use crate::scenario::moves::{PathChange, at_move};
 use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpSpec};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
@@ -56,6 +57,22 @@ impl Builder<'_> {
             start: flow.start,
             stop: flow.stop.unwrap_or(Time::MAX),
         });
+    }
+
+    /// Adds the routes of the moves that change the path of the external flow that was added last.
+    pub(super) fn external_paths(&mut self, id: FlowId, flow: &FlowSpec) -> Result<(), Refusal> {
+        let scenario = self.scenario;
+        let (source, sink) = (NodeId(self.next_node(0).0 - 2), NodeId(self.next_node(0).0 - 1));
+        let moves = scenario.moves.iter().enumerate();
+        for (index, change) in moves.filter(|(_, change)| change.flow.as_ref() == Some(&flow.name)) {
+            let Some(path) = &change.path else { continue };
+            let path = self.graph.along(scenario, path, [&flow.from, &flow.to]);
+            let path = path.map_err(|refusal| at_move(index, &refusal))?;
+            let routes = vec![((source, Port::ZERO), self.route(&path, sink))];
+            let flows = vec![(id, nodes(&path))];
+            self.paths.insert(index, PathChange { time: change.time, flows, routes, signalled: false });
+        }
+        Ok(())
     }
 
     pub(super) fn tcp(
