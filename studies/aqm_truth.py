@@ -181,13 +181,16 @@ def phases() -> str:
         for jitter_ms in (0, service_ms):
             ours = [in_step(name, mbps, delay_ms, flows, jitter_ms, seed) for seed in PHASE_SEEDS]
             both = theirs_in_step(name, mbps, flows, jitter_ms), ours
-            each = [[Interval.of(values) for values in zip(*runs, strict=True)] for runs in both]
-            cells = [
-                f"{reference.mean:.{digits}f} ± {reference.half:.{digits}f} / {value.mean:.{digits}f} ± {value.half:.{digits}f}"
-                for reference, value, digits in zip(*each, (3, 3, 2, 0), strict=True)
-            ]
-            rows.append((f"{name}, {mbps:g} Mbit/s, {2 * delay_ms:g} ms, {flows} flows", f"{jitter_ms:g}", *cells))
-    return markdown(["ns-3 / here", "jitter, ms", "goodput / capacity", "Jain", "wait, ms", "drops"], 1, rows)
+            jitter = f"jitter {jitter_ms:g} ms" if jitter_ms else "no jitter"
+            cell = f"{name}, {mbps:g} Mbit/s, {2 * delay_ms:g} ms, {flows} flows, {jitter}"
+            for label, runs in zip(("ns-3", "here"), both, strict=True):
+                each = [Interval.of(values) for values in zip(*runs, strict=True)]
+                cells = [
+                    f"{value.mean:.{digits}f} ± {value.half:.{digits}f}"
+                    for value, digits in zip(each, (3, 3, 2, 0), strict=True)
+                ]
+                rows.append((cell if label == "ns-3" else "", label, *cells))
+    return markdown(["link, flows", "", "goodput / capacity", "Jain", "wait, ms", "drops"], 2, rows)
 
 
 TABLES = {

@@ -168,16 +168,15 @@ def handover_table() -> str:
     """Each controller from Wi-Fi to LTE and back, where the ends hear of it and where they do not."""
     rows = []
     for controller in CONTROLLERS:
-        cells: list[str] = []
+        each: list[list[str]] = []
         for signalled in (True, False):
             rates, reached, stood = zip(
                 *(handover(signalled, controller, seed) for seed in range(1, SEEDS + 1)), strict=True
             )
             back = "never" if None in reached else f"{fmean(reached):.1f}"
-            cells += [f"{fmean(rates) / 1e3:.0f}", back, f"{fmean(stood):.1f}"]
-        rows.append([controller, *cells])
-    heads = ["on LTE (kb/s)", "back after (s)", "without picture (s)"]
-    return markdown(["controller", *heads, *(f"unheard: {head}" for head in heads)], 1, rows)
+            each.append([f"{fmean(rates) / 1e3:.0f}", back, f"{fmean(stood):.1f}"])
+        rows.append([controller, *(f"{heard} → {unheard}" for heard, unheard in zip(*each, strict=True))])
+    return markdown(["controller", "on LTE (kb/s)", "back after (s)", "without picture (s)"], 1, rows)
 
 
 TABLES = {
