@@ -71,7 +71,7 @@ impl Arrival {
         let clamped = Span::from_nanos(cells.number("clamped_ns", i64::MAX as u64)? as i64);
         let from =
             cells.word("from", "A or B", |word| Side::ALL.into_iter().find(|side| side.name() == word))?;
-        let flow = cells.word("flow", "1 to 32", |word| {
+        let flow = cells.word("flow", "1 to 128", |word| {
             word.parse().ok().filter(|number| (1..=FLOWS).contains(number)).map(|number| number - 1)
         })?;
         let size = cells.word("size", "20 to 65535", |word| {
@@ -256,8 +256,8 @@ mod tests {
             "line 2: from: found \"C\"; expected A or B"
         );
         assert_eq!(
-            wrong("0,1,0,A,33,100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,"),
-            "line 2: flow: found \"33\"; expected 1 to 32"
+            wrong(&format!("0,1,0,A,{},100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,", FLOWS + 1)),
+            format!("line 2: flow: found \"{}\"; expected 1 to {FLOWS}", FLOWS + 1)
         );
         assert_eq!(
             wrong("0,1,0,A,1,100,0,17,10.77.0,1,10.77.0.2,2,,,,,"),
