@@ -60,28 +60,25 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     for name_a, name_b in zip(*sides, strict=True):
         tables.append({"name": name_a, "from": ends[0], "to": ends[1], "external": {}})
         tables.append({"name": name_b, "from": ends[1], "to": ends[0], "external": {}})
-    if moves := _moves(scenario, replaced.names if replaced.count == 1 else [], *sides):
+    if moves := _moves(scenario, replaced.name if replaced.count == 1 else "", *sides):
         data["moves"] = moves
     return Scenario.from_dict({**data, "flows": tables}, scenario.base)
 
 
-def _moves(scenario: Scenario, replaced: Sequence[str], there: Sequence[str], back: Sequence[str]) -> list[Any]:
-    """The moves of a scenario, those of the replaced flows made with flows of programs, there and back."""
-    made: list[Any] = []
+def _moves(scenario: Scenario, call: str, there: Sequence[str], back: Sequence[str]) -> list[Any]:
+    """The moves of a scenario, those of the replaced call as moves of the programs' flows, there and back."""
+    moves: list[Any] = []
     for number, move in enumerate(scenario.to_dict().get("moves", ()), 1):
-        if move.get("flow") not in replaced:
-            made.append(move)
+        if move.get("flow") != call:
+            moves.append(move)
         elif move["key"] != "path":
-            reason = f"found {move['key']} of {move['flow']}; programs begin and end by themselves: leave this move out"
+            reason = f"found {move['key']} of {call}; programs begin and end by themselves: leave this move out"
             raise InputError(f"{scenario.name}: moves[{number}]: {reason}")
         else:
             change = {key: value for key, value in move.items() if key != "signalled"}
-            path = move["value"]
-            if move["flow"] != replaced[0]:
-                path = way_back(path)
-            for names, value in ((there, path), (back, way_back(path))):
-                made += ({**change, "flow": name, "value": value} for name in names)
-    return made
+            for flows, path in ((there, move["value"]), (back, way_back(move["value"]))):
+                moves += ({**change, "flow": flow, "value": path} for flow in flows)
+    return moves
 
 
 def _user_group(scenario: Scenario, ends: tuple[str, str]) -> tuple[str, str] | None:
@@ -163,7 +160,7 @@ def standing_for(scenario: Scenario, call: str) -> Standing:
     data = scenario.to_dict()
     times = {key: data["flows"][index][key] for key in ("start", "stop") if key in data["flows"][index]}
     ends = (flow.from_, flow.to)
-    if moves := _moves(scenario, flow.names, names[:1], names[1:]):
+    if moves := _moves(scenario, call, names[:1], names[1:]):
         data["moves"] = moves
     data["flows"][index : index + 1] = [
         {"name": name, "from": begin, "to": end, **times, "external": {"program": True} if is_call else {}}

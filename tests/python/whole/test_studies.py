@@ -97,7 +97,7 @@ def test_a_number_that_is_not_kept_is_named_with_the_command() -> None:
 
 def test_another_number_and_another_digest_are_differences() -> None:
     store = kept.Store("today")
-    place = next(place for place in store.sample(1) if store.entries[place[0]][place[1]].controllers == ["fixed"])
+    place = "run", next(key for key, entry in store.entries["run"].items() if entry.controllers == ["fixed"])
     entries, key = store.entries[place[0]], place[1]
     assert store.stale([place]) == []
     right = entries[key]
@@ -117,7 +117,7 @@ def test_numbers_of_the_same_runs_may_differ_by_another_processors_rounding_alon
     for other in ({"rate": 33.39293}, {"bins": [1.5]}, {"bins": [1.5, 0.0]}, {"flows": 4}, {"more": 1}):
         assert not kept.agree({**kept_then, **other}, kept_then), other
     store = kept.Store("today")
-    place = next(place for place in store.sample(1) if store.entries[place[0]][place[1]].controllers == ["fixed"])
+    place = "run", next(key for key, entry in store.entries["run"].items() if entry.controllers == ["fixed"])
     entries, key = store.entries[place[0]], place[1]
     right = entries[key]
     rate = right.value[""]["receive_rate_bps"]

@@ -97,7 +97,7 @@ impl Moves {
     }
 }
 
-/// What is wrong with a move, whose place may be a key of a link.
+/// The refusal of a move, for whatever key of a link it is.
 pub(super) fn at_move(index: usize, refusal: &Refusal) -> Refusal {
     Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
 }
