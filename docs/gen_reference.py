@@ -14,7 +14,10 @@ from typing import Any
 
 from tidegate import metrics
 from tidegate.control.registry import registry, settings_of
-from tidegate.scenario import schema
+from tidegate.scenario import flows, moves, schema
+from tidegate.scenario.flows import Flow
+from tidegate.scenario.links import Way
+from tidegate.scenario.media import Media
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/gen_reference.py: changes here are lost. -->\n\n"
@@ -86,6 +89,8 @@ class Scenario:
             about = definition.get("description", "").partition(">>>")[0].strip()
             parts.append(f"\n## {name}\n\n{about}\n\n")
             parts.append(self.table(definition))
+            if name == "Move":
+                parts.append(moved())
         return "".join(parts)
 
     def reachable(self) -> list[str]:
@@ -152,6 +157,33 @@ class Scenario:
         if definition.get("properties"):
             return f"[{name}](#{name.lower()})"
         return self.kind(definition)
+
+
+#: Values of keys that are others in a move than in a table, or that moves alone have.
+MOVED_VALUES = {
+    "capacity": "a rate",
+    "running": "true (begins) or false (ends)",
+    "path": "list of links",
+    "video": "true (goes on) or false (pauses)",
+    "audio": "true (goes on) or false (pauses)",
+    "video.max": "a rate",
+}
+
+
+def moved() -> str:
+    """Which keys of links, flows and calls a move can change."""
+    lines = ["\n### Keys that can be moved\n\n", head("of", "key", "moved", "value, where the table has another")]
+    for of, model, keys in (
+        ("link", Way, moves.OF_LINKS),
+        ("flow", Flow, ["running"]),
+        ("call", Media, ["path", *moves.OF_MEDIA]),
+    ):
+        named = [field.alias or name for name, field in model.model_fields.items() if name not in flows.KINDS]
+        lines += [
+            row(of, f"`{key}`", "yes" if key in keys else "no", MOVED_VALUES.get(key, ""))
+            for key in [*named, *(key for key in keys if key not in named)]
+        ]
+    return "".join(lines)
 
 
 def bounds(node: Schema) -> str:

@@ -62,7 +62,7 @@ export class Contender {
     for (const link of links) {
       this.world.forget(link, this.now / MS);
       for (const move of changesFrom(play, link, this.now)) {
-        this.world.change(link, move.time / 1e9, move.capacity ?? undefined, move.delay == null ? undefined : move.delay / 1e9, move.loss ?? undefined);
+        this.world.change(link, move.time / 1e9, JSON.stringify(move.change));
       }
     }
     this.play = play;

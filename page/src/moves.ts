@@ -84,7 +84,7 @@ export function nextDownload(moves: readonly Move[], reserved: readonly string[]
 
 /** The move in the engine's form. */
 export const loweredMove = (move: Move): LoweredMove =>
-  isLinkMove(move) ? { time: move.at * MS, link: move.link, [move.key]: move.value }
+  isLinkMove(move) ? { time: move.at * MS, link: move.link, change: { [move.key]: move.key === "loss" ? { bernoulli: move.value } : move.value } }
     : { time: move.at * MS, flow: move.flow, running: move.running };
 
 /** The move in the form of a scenario's table `[[moves]]`. */

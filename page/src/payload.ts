@@ -22,15 +22,20 @@ export interface Lowered extends Table {
   moves?: LoweredMove[];
 }
 
-/** A change as the engine takes it: time and delay in ns, capacity in bit/s, loss a fraction. */
+/** New properties of a link as the engine takes them: delay in ns, capacity in bit/s. */
+export interface LoweredChange extends Table {
+  capacity?: number;
+  delay?: number;
+  loss?: unknown;
+}
+
+/** A change as the engine takes it: time in ns, and a link with its new properties, or a flow that begins or ends. */
 export interface LoweredMove {
   time: number;
-  link?: string | null;
-  flow?: string | null;
-  capacity?: number | null;
-  delay?: number | null;
-  loss?: number | null;
-  running?: boolean | null;
+  link?: string;
+  flow?: string;
+  change?: LoweredChange;
+  running?: boolean;
 }
 
 export interface Lesson {

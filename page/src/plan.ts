@@ -83,8 +83,8 @@ export function capacityKind(play: Play): "constant" | "schedule" | "unknown" {
 /** The capacity of the play's link; null if nothing of it is known beforehand. */
 export function plannedCapacity(play: Play): Plan | null {
   const { capacity } = chosenLink(play) as { capacity: { constant: number; schedule: { steps: [number, number][]; period?: number | null } } };
-  const moved = changesFrom(play, play.situation.link, 0).filter((move) => typeof move.capacity === "number")
-    .map((move): [number, number] => [move.time, move.capacity as number]);
+  const moved = changesFrom(play, play.situation.link, 0)
+    .flatMap(({ time, change }): [number, number][] => change?.capacity === undefined ? [] : [[time, change.capacity]]);
   const kind = capacityKind(play);
   if (kind === "unknown") return moved.length > 0 ? new Plan(null, moved) : null;
   const original = kind === "constant" ? { steps: [[0, capacity.constant]] as [number, number][], period: null }
@@ -103,9 +103,14 @@ export function ownValue(play: Play, key: "delay" | "loss"): number | null {
     if (typeof recorded === "object" && recorded !== null && (recorded as Record<string, unknown>)[key] != null) return null;
   }
   if (key === "delay") return typeof settings.delay === "number" ? settings.delay : null;
-  const loss = settings.loss as { bernoulli?: unknown } | string | null | undefined;
+  return fraction(settings.loss);
+}
+
+/** The loss of a link as a fraction; null where it is a process. */
+function fraction(loss: unknown): number | null {
   if (loss === "none" || loss == null) return 0;
-  return typeof loss === "object" && typeof loss.bernoulli === "number" ? loss.bernoulli : null;
+  const { bernoulli } = loss as { bernoulli?: unknown };
+  return typeof bernoulli === "number" ? bernoulli : null;
 }
 
 /** The link's delay in ns or loss at a time, after all changes until then, those of the scenario and of the page in order of time. */
@@ -113,8 +118,8 @@ export function valueAt(play: Play, key: "delay" | "loss", atMs: number): number
   let current = ownValue(play, key);
   for (const move of changesFrom(play, play.situation.link, 0)) {
     if (move.time > atMs * MS) break;
-    const value = move[key];
-    if (typeof value === "number") current = value;
+    const value = move.change?.[key];
+    if (value !== undefined) current = key === "loss" ? fraction(value) : value as number;
   }
   return current;
 }
@@ -134,7 +139,7 @@ export function withGap(play: Play, at: number, back: number, unknown: number): 
   // those of the scenario itself cannot be taken away, but a change of the page at their time comes behind them
   for (const move of lowered.moves ?? []) {
     const time = Math.ceil(move.time / MS);
-    if (move.link === link && typeof move.capacity === "number" && time > at && time < back) moves = add(moves, capacity(time, 0));
+    if (move.link === link && move.change?.capacity !== undefined && time > at && time < back) moves = add(moves, capacity(time, 0));
   }
   moves = add(moves, capacity(back, Number.isNaN(after) ? unknown : after));
   // the first change replaces a schedule for good: its remaining steps become changes

@@ -47,7 +47,7 @@ test("after an outage a schedule goes on", () => {
 
 test("nothing ends an outage early", () => {
   const own = situation();
-  own.lowered.moves = [{ time: 6e9, link, capacity: 1e6 }, { time: 6.5e9, link: "line", capacity: 2e6 }, { time: 7.5e9, link, capacity: 8e5 }];
+  own.lowered.moves = [{ time: 6e9, link, change: { capacity: 1e6 } }, { time: 6.5e9, link: "line", change: { capacity: 2e6 } }, { time: 7.5e9, link, change: { capacity: 8e5 } }];
   const given = { ...begin(own), moves: [cap(6200, 3e5), cap(9000, 5e5)] };
   assert.deepEqual(capacities(withGap(given, 5000, 7000, 9)), [[5000, 0], [6000, 0], [7000, 3e5], [9000, 5e5]]);
   const after = plannedCapacity({ ...given, moves: withGap(given, 5000, 7000, 9) })!;
@@ -63,11 +63,13 @@ test("afterwards it is as planned, or as it was last where nobody knows", () => 
 
 test("delay and loss at a time are those of the last change, whoever made it", () => {
   const own = situation();
-  own.lowered.moves = [{ time: 5e9, link, delay: 3e7 }, { time: 9e9, link, loss: 0.02 }];
+  own.lowered.moves = [{ time: 5e9, link, change: { delay: 3e7 } }, { time: 9e9, link, change: { loss: { bernoulli: 0.02 } } }];
   const moves: Move[] = [{ at: 2000, link, key: "delay", value: 4e7 }, { at: 9500, link, key: "loss", value: 0.05 }];
   const given = { ...begin(own), moves };
   assert.deepEqual([0, 2000, 5000].map((at) => valueAt(given, "delay", at)), [2e7, 4e7, 3e7]);
   assert.deepEqual([0, 9000, 9500].map((at) => valueAt(given, "loss", at)), [0, 0.02, 0.05]);
+  own.lowered.moves.push({ time: 9.6e9, link, change: { loss: { gilbert_elliott: {} } } });
+  assert.equal(valueAt(given, "loss", 9600), null, "a process decides");
 });
 
 test("what is recorded, drawn or a process is no plain value", () => {

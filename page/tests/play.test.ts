@@ -22,7 +22,7 @@ test("what the engine gets has controller, queue, seed, moves and downloads of t
   assert.deepEqual(made.flows.map((one) => one.is ?? one.tcp ?? one.name), ["nada", "other", true]);
   assert.equal(made.flows[2]!.name, "download-1");
   assert.deepEqual(made.links.map((one) => one.codel), [undefined, true]);
-  assert.deepEqual(made.moves, [{ time: 1e9, link: "line.back", capacity: 5e5 }, { time: 2e9, flow: "download-1", running: true }]);
+  assert.deepEqual(made.moves, [{ time: 1e9, link: "line.back", change: { capacity: 5e5 } }, { time: 2e9, flow: "download-1", running: true }]);
   assert.throws(() => lowered(play(), "tfrc"), /no controller tfrc/);
 });
 
@@ -41,10 +41,10 @@ test("the file says the same, and reads back", () => {
 
 test("moves of the scenario itself stay before those of the page", () => {
   const own = situation();
-  own.lowered.moves = [{ time: 5e9, link: "line.back", capacity: 1e6 }, { time: 5e9, link: "line.back", delay: 3e7 }];
+  own.lowered.moves = [{ time: 5e9, link: "line.back", change: { capacity: 1e6 } }, { time: 5e9, link: "line.back", change: { delay: 3e7 } }];
   own.document.moves = [{ time: "5s", link: "line.back", key: "capacity", value: "1Mbps" }];
   const given = play({ situation: own, moves: [cap(5000, 4e5), cap(2000, 3e5)] });
-  assert.deepEqual(changesFrom(given, "line.back", 5000).map((one) => one.capacity ?? one.delay), [1e6, 3e7, 4e5]);
+  assert.deepEqual(changesFrom(given, "line.back", 5000).map((one) => one.change!.capacity ?? one.change!.delay), [1e6, 3e7, 4e5]);
   assert.equal((document(given, "gcc").moves as unknown[]).length, 3);
   assert.equal(valueAt(given, "delay", 4999), 2e7);
   assert.equal(valueAt(given, "delay", 5000), 3e7);

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -38,9 +38,11 @@ from tidegate import _core
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.runs import Run, run_of
-from tidegate.scenario import Flow, Link, Media, Scenario, memory
+from tidegate.scenario import Flow, Link, Media, Queue, Scenario, memory
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
+from tidegate.scenario.model import Model
+from tidegate.scenario.moves import ByHand
 from tidegate.scenario.scenario import Level
 from tidegate.units import Duration, Fraction, Rate
 
@@ -224,6 +226,7 @@ class World:
         self._stores: dict[str, simpy.Store] = {}
         self._begin = env.now
         self._end = self._core.duration_ns
+        self._by_hand = ByHand(self.scenario)
         self.done: Event = env.event()
         self._alarm: _Alarm | None = None
         self._alarm_at = 0
@@ -278,29 +281,46 @@ class World:
         *,
         capacity: Rate | str | None = None,
         delay: Duration | str | None = None,
-        loss: Fraction | float | str | None = None,
+        loss: Fraction | float | str | Mapping[str, Any] | Model | None = None,
+        jitter: str | Mapping[str, Any] | Model | None = None,
+        byte_error: Fraction | float | str | None = None,
+        ecn: str | None = None,
+        netem: str | None = None,
+        queue: Mapping[str, Any] | Queue | None = None,
+        discipline: str | Mapping[str, Any] | Model | None = None,
     ) -> None:
-        """Changes a link with `service = "managed"` from now on; other properties stay.
+        """Changes a link with `service = "managed"` from now on; other properties stay. All values are as in a file.
 
         Args:
             link: Its name; `NAME.back` is the other direction.
             capacity: New capacity, which also replaces a schedule or a trace. The remaining bits of a packet in service
                 go at the new rate; 0bps holds the packet.
             delay: Propagation delay of packets served from now on; they keep their order.
-            loss: Loss probability of packets served from now on.
+            loss: Loss of packets served from now on.
+            jitter: Jitter of packets served from now on.
+            byte_error: Probability that a byte of packets served from now on is damaged.
+            ecn: Treatment of ECN of packets served from now on.
+            netem: Options of the network emulator in the words of tc, for packets that come to it from then on.
+            queue: Limits of the queue. Waiting packets that do not fit are dropped.
+            discipline: Queue discipline, into which waiting packets come in the order in which they came to the link.
 
         Raises:
-            InputError: when there is no such link, it has statuses, or the world has ended.
+            InputError: when there is no such link, a value is not usable, or the world has ended.
         """
-        self._act(
-            lambda now: self._core.change(
-                link,
-                now,
-                None if capacity is None else int(Rate.parse(capacity)),
-                None if delay is None else int(Duration.parse(delay)),
-                None if loss is None else float(Fraction.parse(loss)),
-            )
+        changes = self._by_hand.moves(
+            link,
+            Duration(0),
+            capacity=capacity,
+            delay=delay,
+            loss=loss,
+            jitter=jitter,
+            byte_error=byte_error,
+            ecn=ecn,
+            netem=netem,
+            queue=queue,
+            discipline=discipline,
         )
+        self._act(lambda now: self._core.change(link, now, self._by_hand.to_ir(changes)))
 
     def forward(self, packet: Packet) -> None:
         """Sends a packet of an external link on along its route, now. Does nothing after the end of the world."""

@@ -190,6 +190,14 @@ impl Outbox {
         }
     }
 
+    /// A second copy of a packet that has entered, which leaves later (a duplicate that the network makes).
+    #[must_use]
+    pub fn double(&mut self, now: Time, packet: Packet) -> Box<Packet> {
+        self.account().copied += 1;
+        self.record.copied(now, &packet);
+        self.boxed(Packet { duplicate: true, ..packet })
+    }
+
     /// Consumes a packet that has arrived at its destination.
     #[inline]
     pub fn deliver(&mut self, now: Time, packet: &Packet) {
@@ -207,7 +215,7 @@ impl Outbox {
         self.account().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
-        if let (Some(died), Some(tag)) = (&mut self.died, packet.tag()) {
+        if let (Some(died), Some(tag)) = (&mut self.died, packet.tag().filter(|_| !packet.duplicate)) {
             died.push(Died { tag, at: now, cause });
         }
     }

@@ -94,6 +94,8 @@ pub struct Packet {
     pub hop: u8,
     /// Kind, for the record.
     pub kind: Kind,
+    /// Whether the network made it of another packet: it is no packet of its sender, and none that is lost or arrives.
+    pub duplicate: bool,
     /// Datagram.
     pub datagram: Datagram,
 }
@@ -119,6 +121,7 @@ impl Packet {
             frame: Frame { number: 0, flags: 0 },
             hop: 0,
             kind,
+            duplicate: false,
             datagram,
         }
     }

@@ -6,7 +6,7 @@ use crate::receiver::Receiver;
 use crate::reception::clock;
 use crate::rtcp::reports::{Parts, Reports};
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
-use crate::sender::{Path, Sender};
+use crate::sender::{LimitChange, Path, Sender};
 use crate::settings::{EndpointSettings, MediaKind, RtcpMinimum, RtcpMode, SettingsError, Signalled};
 use std::sync::Arc;
 use tidegate_core::control::Urgency;
@@ -103,6 +103,14 @@ impl Endpoint {
     pub fn route_changed(&mut self, now: Time, out: &mut dyn Driver) {
         if let Some(sender) = &mut self.sender {
             sender.route_changed(now, &self.path, out);
+        }
+        self.update_wakeup();
+    }
+
+    /// Sets limits of what it sends.
+    pub fn limit(&mut self, now: Time, change: &LimitChange, out: &mut dyn Driver) {
+        if let Some(sender) = &mut self.sender {
+            sender.limit(now, change, &self.path, out);
         }
         self.update_wakeup();
     }

@@ -32,6 +32,7 @@ pub use media::{Bounds, SourceSettings};
 pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_ID};
 pub use reception::rtp_clock;
 pub use repair::Repair;
+pub use sender::LimitChange;
 pub use settings::{
     AUDIO_CLOCK, BelowMin, CircuitBreakerUse, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind,
     Playout, ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,

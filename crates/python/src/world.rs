@@ -16,9 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 use tidegate_core::datagram::{Ecn, RtpBody};
 use tidegate_core::outbox::Handed;
-use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
+use tidegate_core::{Cause, NodeId, Packet, Time};
 use tidegate_sim::engine::world::Stopped;
-use tidegate_sim::scenario::{ExternalFlow, LinkChange, Run};
+use tidegate_sim::link::LinkChange;
+use tidegate_sim::scenario::{ExternalFlow, Run};
 
 /// Names of flows by number, and of external links by node.
 struct Names {
@@ -241,6 +242,11 @@ impl PyWorld {
     }
 }
 
+/// Changes of a link from their JSON.
+fn of_json(changes: &str) -> PyResult<Vec<LinkChange>> {
+    serde_json::from_str(changes).map_err(|error| bad(format!("changes: {error}")))
+}
+
 fn running(state: &mut State) -> PyResult<&mut Run> {
     match state {
         State::Running(run) => Ok(run),
@@ -369,34 +375,23 @@ impl PyWorld {
         })
     }
 
-    /// Changes a managed link from `at_ns` on; properties that are None stay.
-    #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
-    fn change(
-        &self,
-        link: &str,
-        at_ns: i64,
-        capacity_bps: Option<u64>,
-        delay_ns: Option<i64>,
-        loss: Option<f64>,
-    ) -> PyResult<()> {
-        let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
-        let change = LinkChange { capacity, delay, loss };
-        self.act(at_ns, |run, at| run.change(link, at, change).map_err(bad))
+    /// Makes changes of a managed link at `at_ns`, one after the other: a JSON list of tables with new properties.
+    fn change(&self, link: &str, at_ns: i64, changes: &str) -> PyResult<()> {
+        let changes = of_json(changes)?;
+        self.act(at_ns, |run, at| {
+            changes.iter().try_for_each(|change| run.changeable(link, change)).map_err(bad)?;
+            changes.iter().try_for_each(|change| run.change(link, at, change)).map_err(bad)
+        })
     }
 
-    /// Plans a change of a managed link, as a move of the scenario: it is made before all other events at `at_ns`.
-    #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
-    fn plan(
-        &self,
-        link: &str,
-        at_ns: i64,
-        capacity_bps: Option<u64>,
-        delay_ns: Option<i64>,
-        loss: Option<f64>,
-    ) -> PyResult<()> {
-        let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
-        let change = LinkChange { capacity, delay, loss };
-        self.look(|run| run.plan(link, Time::from_nanos(at_ns), change).map_err(bad))
+    /// Plans changes of a managed link, as moves of the scenario: they are made before all other events at `at_ns`.
+    fn plan(&self, link: &str, at_ns: i64, changes: &str) -> PyResult<()> {
+        let changes = of_json(changes)?;
+        self.look(|run| {
+            changes.iter().try_for_each(|change| run.changeable(link, change)).map_err(bad)?;
+            let time = Time::from_nanos(at_ns);
+            changes.into_iter().try_for_each(|change| run.plan(link, time, change)).map_err(bad)
+        })
     }
 
     /// Runs all events before `until_ns`, or before the end; for a world without external links and flows. Ctrl-C stops

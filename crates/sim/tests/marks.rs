@@ -7,7 +7,7 @@ use tidegate_core::record::Backlog;
 use tidegate_core::{
     Datagram, Ecn, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, RouteId, Size, Span, Time,
 };
-use tidegate_sim::link::queue::{Moment, QueueDiscipline, Waiting};
+use tidegate_sim::link::queue::{DropTail, Moment, QueueDiscipline, Waiting};
 use tidegate_sim::record::target::Sharing;
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::{LinkSettings, ManagedLink, Sink, World};
@@ -46,6 +46,12 @@ impl QueueDiscipline for EverySecond {
         if let Some(last) = self.waiting.pop_back() {
             moment.drop(last.packet);
         }
+    }
+
+    fn limit(&mut self, _moment: &mut Moment<'_>, _limits: &DropTail) {}
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.waiting.into()
     }
 
     fn backlog(&self) -> Backlog {

@@ -182,8 +182,8 @@ fn paths_that_cannot_be_are_refused() {
         (wrong("path", json!([])), "found a path that ends at a; expected links from a to b"),
         (wrong("back", json!(["lte"])), "found lte; expected a link from b"),
         (wrong("back", json!([])), "expected links from b to a"),
-        (wrong("running", json!(true)), "a path beside another change"),
-        (wrong("link", json!("lte")), "a path beside another change"),
+        (wrong("running", json!(true)), "found a flow without one change"),
+        (wrong("link", json!("lte")), "found a flow without one change"),
         (wrong("flow", json!("other")), "found other; expected a flow of the scenario"),
         (wrong("time", json!(9 * SECOND)), "expected a time within the run"),
     ] {

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tidegate_core::{Rate, Span, Stream, Time};
+use tidegate_core::{Span, Stream, Time};
+use tidegate_sim::link::LinkChange;
 use tidegate_sim::link::trace::Trace;
 use tidegate_sim::record::columns::Column;
 use tidegate_sim::record::news::{NewsCursor, SECTIONS};
 use tidegate_sim::scenario::assemble::from_registry;
-use tidegate_sim::scenario::{LinkChange, Outcome, Run, Scenario};
+use tidegate_sim::scenario::{Outcome, Run, Scenario};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -54,22 +55,12 @@ fn results(outcome: &Outcome) -> (String, Vec<String>) {
     (serde_json::to_string(&outcome.summary).unwrap(), tables.to_vec())
 }
 
-fn change(capacity: Option<u64>, delay_ms: Option<i64>, loss: Option<f64>) -> LinkChange {
-    LinkChange { capacity: capacity.map(Rate::from_bps), delay: delay_ms.map(Span::from_millis), loss }
+fn change(change: Value) -> LinkChange {
+    serde_json::from_value(change).unwrap()
 }
 
-fn as_move(time: Time, link: &str, change: &LinkChange) -> Value {
-    let mut move_json = json!({"time": time.as_nanos(), "link": link});
-    if let Some(rate) = change.capacity {
-        move_json["capacity"] = json!(rate.as_bps());
-    }
-    if let Some(delay) = change.delay {
-        move_json["delay"] = json!(delay.as_nanos());
-    }
-    if let Some(loss) = change.loss {
-        move_json["loss"] = json!(loss);
-    }
-    move_json
+fn as_move(time: Time, link: &str, change: &Value) -> Value {
+    json!({"time": time.as_nanos(), "link": link, "change": change})
 }
 
 fn disciplines() -> Vec<Value> {
@@ -97,6 +88,10 @@ fn disciplines() -> Vec<Value> {
     ]
 }
 
+fn jitters() -> [Value; 3] {
+    [json!("none"), json!({"uniform": 8_000_000}), json!({"rfc8868": {"std": 5_000_000, "n_std": 3.0}})]
+}
+
 /// Capacities that a link may have until it is changed.
 fn capacities() -> [Value; 4] {
     [
@@ -116,7 +111,7 @@ fn recorded() -> Arc<Trace> {
 #[test]
 fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
     let disciplines = disciplines();
-    for seed in 0..24_u64 {
+    for seed in 0..60_u64 {
         let mut luck = Stream::new(seed, "stepped", "changes");
         let pick = |luck: &mut Stream| disciplines[luck.below(disciplines.len() as u64) as usize].clone();
         let (near, far) = (pick(&mut luck), pick(&mut luck));
@@ -134,20 +129,31 @@ fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
             run.run_before(next, u64::MAX).unwrap();
             for _ in 0..luck.below(3) {
                 let link = ["near", "far", "back"][luck.below(3) as usize];
-                let mut change = change(None, None, None);
                 // at once, or ahead of time
                 let time = run.reached() + Span::from_nanos((luck.below(2) * luck.below(900_000_000)) as i64);
                 if time > Time::from_secs(8) {
                     continue;
                 }
-                match luck.below(4) {
-                    0 => change.delay = Some(Span::from_nanos(luck.below(90_000_000) as i64)),
-                    1 => change.loss = Some(luck.below(30) as f64 / 100.0),
+                let drawn = match luck.below(10) {
+                    0 => json!({"delay": luck.below(90_000_000)}),
+                    1 => json!({"loss": {"bernoulli": luck.below(30) as f64 / 100.0}}),
+                    2 => json!({"loss": {"gilbert_elliott": {
+                        "to_bad": 0.02, "to_good": 0.3, "loss_good": 0.0, "loss_bad": 1.0,
+                    }}}),
+                    3 => json!({"jitter": jitters()[luck.below(3) as usize]}),
+                    4 => json!({"byte_error": luck.below(3) as f64 * 1e-5}),
+                    5 => {
+                        json!({"ecn": ([json!("pass"), json!("bleach"), json!("drop")][luck.below(3) as usize])})
+                    }
+                    6 => json!({"queue": {"packets": 1 + luck.below(40)}}),
+                    7 => {
+                        json!({"discipline": pick(&mut luck), "queue": {"time": 1 + luck.below(300_000_000)}})
+                    }
                     // an outage, too
-                    _ => change.capacity = Some(Rate::from_bps(luck.below(40) * 100_000)),
-                }
-                run.plan(link, time, change).unwrap();
-                moves.push(as_move(time, link, &change));
+                    _ => json!({"capacity": luck.below(40) * 100_000}),
+                };
+                run.plan(link, time, change(drawn.clone())).unwrap();
+                moves.push(as_move(time, link, &drawn));
             }
             run.check().unwrap();
             // observing changes nothing
@@ -171,15 +177,15 @@ fn a_change_comes_before_events_at_its_time_and_a_step_before_that_time_does_not
     let mut run = new(&unchanged);
     run.run_before(busy, u64::MAX).unwrap();
     assert_eq!((run.reached(), run.peek()), (busy, Some(busy)));
-    run.plan("near", busy, change(Some(300_000), None, None)).unwrap();
-    let moves = json!([{"time": busy.as_nanos(), "link": "near", "capacity": 300_000}]);
+    run.plan("near", busy, change(json!({"capacity": 300_000}))).unwrap();
+    let moves = json!([{"time": busy.as_nanos(), "link": "near", "change": {"capacity": 300_000}}]);
     let planned = results(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
     assert!(results(&finished(run)) == planned);
     // at the very beginning, too
     let mut run = new(&unchanged);
     assert_eq!(run.reached(), Time::ZERO);
-    run.plan("near", Time::ZERO, change(None, Some(50), None)).unwrap();
-    let moves = json!([{"time": 0, "link": "near", "delay": 50_000_000}]);
+    run.plan("near", Time::ZERO, change(json!({"delay": 50_000_000}))).unwrap();
+    let moves = json!([{"time": 0, "link": "near", "change": {"delay": 50_000_000}}]);
     let planned = results(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
     assert!(results(&finished(run)) == planned);
 }
@@ -187,15 +193,19 @@ fn a_change_comes_before_events_at_its_time_and_a_step_before_that_time_does_not
 #[test]
 fn cancelled_changes_are_not_made() {
     let tail = json!("drop_tail");
-    let mut run = new(&scenario(&tail, &tail, json!([{"time": 6 * SECOND, "link": "near", "loss": 0.1}])));
+    let mut run = new(&scenario(
+        &tail,
+        &tail,
+        json!([{"time": 6 * SECOND, "link": "near", "change": {"loss": {"bernoulli": 0.1}}}]),
+    ));
     run.run_before(Time::from_secs(2), u64::MAX).unwrap();
-    run.plan("near", Time::from_secs(3), change(Some(900_000), None, None)).unwrap();
-    run.plan("far", Time::from_secs(4), change(Some(800_000), None, None)).unwrap();
-    run.plan("near", Time::from_secs(5), change(Some(700_000), None, None)).unwrap();
+    run.plan("near", Time::from_secs(3), change(json!({"capacity": 900_000}))).unwrap();
+    run.plan("far", Time::from_secs(4), change(json!({"capacity": 800_000}))).unwrap();
+    run.plan("near", Time::from_secs(5), change(json!({"capacity": 700_000}))).unwrap();
     run.forget("near", Time::from_secs(5)).unwrap();
     let moves = json!([
-        {"time": 3 * SECOND, "link": "near", "capacity": 900_000},
-        {"time": 4 * SECOND, "link": "far", "capacity": 800_000},
+        {"time": 3 * SECOND, "link": "near", "change": {"capacity": 900_000}},
+        {"time": 4 * SECOND, "link": "far", "change": {"capacity": 800_000}},
     ]);
     assert!(results(&finished(run)) == results(&finished(new(&scenario(&tail, &tail, moves)))));
 }
@@ -207,16 +217,17 @@ fn impossible_plans_are_refused() {
     run.run_before(Time::from_secs(2), u64::MAX).unwrap();
     let mut refused =
         |link: &str, at: i64, change| run.plan(link, Time::from_nanos(at), change).unwrap_err().to_string();
-    let slower = change(Some(1), None, None);
+    let slower = change(json!({"capacity": 1}));
     assert!(
-        refused("near", 2 * SECOND - 1, slower)
+        refused("near", 2 * SECOND - 1, slower.clone())
             .starts_with("time: found 1.999999999s; expected a time from 2.000000000s, ")
     );
-    assert!(refused("near", 8 * SECOND + 1, slower).contains("to 8.000000000s"));
-    assert!(refused("near", 3 * SECOND, change(None, None, None)).starts_with("links.near: found no change"));
+    assert!(refused("near", 8 * SECOND + 1, slower.clone()).contains("to 8.000000000s"));
+    assert!(refused("near", 3 * SECOND, change(json!({}))).starts_with("links.near: found no change"));
     assert!(refused("nowhere", 3 * SECOND, slower).starts_with("links.nowhere: found no managed link"));
     assert!(
-        refused("near", 3 * SECOND, change(None, None, Some(1.5))).starts_with("links.near.loss: found 1.5")
+        refused("near", 3 * SECOND, change(json!({"loss": {"bernoulli": 1.5}})))
+            .starts_with("links.near.loss: found 1.5")
     );
     assert!(run.forget("nowhere", Time::ZERO).is_err());
 }
@@ -226,7 +237,7 @@ fn the_metrics_so_far_are_those_of_a_run_that_ends_there_and_asking_changes_noth
     let moved = scenario(
         &disciplines()[1],
         &json!("drop_tail"),
-        json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000}]),
+        json!([{"time": 4 * SECOND, "link": "near", "change": {"capacity": 900_000}}]),
     );
     let reference = results(&finished(new(&moved)));
     let mut observed = new(&moved);
@@ -274,7 +285,7 @@ fn read_news(run: &Run, cursor: &mut NewsCursor) -> Vec<Vec<Vec<f64>>> {
 
 #[test]
 fn news_come_once_and_together_are_the_tables() {
-    let moves = json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000, "loss": 0.02}]);
+    let moves = json!([{"time": 4 * SECOND, "link": "near", "change": {"capacity": 900_000, "loss": {"bernoulli": 0.02}}}]);
     let mut run = new(&scenario(&disciplines()[1], &json!("drop_tail"), moves));
     let mut cursor = NewsCursor::default();
     let mut section_rows = vec![Vec::new(); SECTIONS.len()];
@@ -341,7 +352,7 @@ fn waiting_packets_are_those_of_the_queue_in_its_order() {
     let tail = json!("drop_tail");
     let mut run = new(&scenario(&tail, &tail, json!([])));
     run.run_before(Time::from_secs(5), u64::MAX).unwrap();
-    run.plan("far", Time::from_secs(5), change(Some(200_000), None, None)).unwrap();
+    run.plan("far", Time::from_secs(5), change(json!({"capacity": 200_000}))).unwrap();
     run.run_before(Time::from_millis(5_600), u64::MAX).unwrap();
     let mut queued = Vec::new();
     run.waiting(usize::MAX, &mut |packet| queued.push(packet));

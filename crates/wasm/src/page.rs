@@ -61,17 +61,10 @@ impl World {
         self.session.step(until, events).map_err(thrown)
     }
 
-    /// Changes a managed link at `time`, which is not before `now`; undefined properties stay. Throws an Error when it
-    /// cannot.
-    pub fn change(
-        &mut self,
-        link: &str,
-        time: f64,
-        capacity: Option<f64>,
-        delay: Option<f64>,
-        loss: Option<f64>,
-    ) -> Result<(), JsError> {
-        self.session.change(link, time, capacity, delay, loss).map_err(thrown)
+    /// Changes a managed link at `time`, which is not before `now`, as JSON with its new properties says; the others
+    /// stay. Throws an Error when it cannot.
+    pub fn change(&mut self, link: &str, time: f64, change: &str) -> Result<(), JsError> {
+        self.session.change(link, time, change).map_err(thrown)
     }
 
     /// Drops the pending changes of a link from a time on.

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use std::sync::Arc;
-use tidegate_core::{Cause, Kind, Rate, Span, Time};
+use tidegate_core::{Cause, Kind, Span, Time};
 use tidegate_sim::link::trace::Trace;
 use tidegate_sim::record::news::{NewsCursor, SECTIONS, section};
 use tidegate_sim::scenario::assemble::from_registry;
-use tidegate_sim::scenario::{FlowKind, LinkChange, Queued, Run, Scenario};
+use tidegate_sim::scenario::{FlowKind, Queued, Run, Scenario};
 
 /// Number of packets of each link's queue that are shown at most.
 pub const WAITING_MAX: usize = 300;
@@ -131,27 +131,14 @@ impl Session {
         })
     }
 
-    /// Changes a managed link at `time`, which is not before [`Session::now`]; properties that are `None` stay.
+    /// Changes a managed link at `time`, which is not before [`Session::now`], as JSON with its new properties says; the
+    /// others stay.
     ///
     /// # Errors
     /// When it cannot: no such link, a value out of its range, a time that is past.
-    pub fn change(
-        &mut self,
-        link: &str,
-        time: f64,
-        capacity: Option<f64>,
-        delay: Option<f64>,
-        loss: Option<f64>,
-    ) -> Result<(), String> {
+    pub fn change(&mut self, link: &str, time: f64, change: &str) -> Result<(), String> {
         let time = instant("time", time)?;
-        let rate = |bps: f64| match bps {
-            bps if (0.0..=1e15).contains(&bps) => Ok(Rate::from_bps(bps.round() as u64)),
-            _ => Err(format!("links.{link}.capacity: found {bps}; expected bit/s, from 0 to 1e15")),
-        };
-        let capacity = capacity.map(rate).transpose()?;
-        let delay = delay.map(|delay| instant(&format!("links.{link}.delay"), delay)).transpose()?;
-        let delay = delay.map(|delay| delay - Time::ZERO);
-        let change = LinkChange { capacity, delay, loss };
+        let change = serde_json::from_str(change).map_err(|error| format!("links.{link}: {error}"))?;
         self.run()?.plan(link, time, change).map_err(|refusal| refusal.to_string())
     }
 

@@ -29,9 +29,8 @@ fn a_play_by_hand_is_the_scenario_with_its_moves_and_has_its_digest() {
         let time = change["time_s"].as_f64().unwrap();
         while !played.step(time, 500.0).unwrap() {}
         assert_eq!(played.now(), time);
-        let number = |key: &str| change.get(key).and_then(Value::as_f64);
         let link = change["link"].as_str().unwrap();
-        played.change(link, time, number("capacity"), number("delay"), number("loss")).unwrap();
+        played.change(link, time, &change["change"].to_string()).unwrap();
         rows += played.read().unwrap()[0];
     }
     assert!(rows >= 2.0 * 128.0, "{rows} bins were read");
@@ -40,14 +39,7 @@ fn a_play_by_hand_is_the_scenario_with_its_moves_and_has_its_digest() {
     let mut planned = value(PLAY);
     let nanos = |seconds: &Value| (seconds.as_f64().unwrap() * 1e9).round() as i64;
     let moves = changes.as_array().unwrap().iter().map(|change| {
-        let mut planned_move = json!({"time": nanos(&change["time_s"]), "link": change["link"]});
-        for key in ["capacity", "loss"].into_iter().filter(|&key| change.get(key).is_some()) {
-            planned_move[key] = change[key].clone();
-        }
-        if let Some(delay) = change.get("delay") {
-            planned_move["delay"] = json!(nanos(delay));
-        }
-        planned_move
+        json!({"time": nanos(&change["time_s"]), "link": change["link"], "change": change["change"]})
     });
     planned["moves"] = moves.collect();
     let planned = value(&new(&planned.to_string()).finish().unwrap());
@@ -98,14 +90,22 @@ fn errors_are_sentences() {
     session.step(1.0, 1e9).unwrap();
     let link = value(PLAY)["links"][0]["name"].as_str().unwrap().to_owned();
     for wrong in [f64::NAN, -1.0, 1e300] {
-        assert!(session.change(&link, wrong, Some(1e6), None, None).unwrap_err().starts_with("time: "));
-        assert!(session.change(&link, 2.0, Some(wrong), None, None).unwrap_err().contains("capacity"));
-        assert!(session.change(&link, 2.0, None, Some(wrong), None).unwrap_err().contains("delay"));
-        assert!(session.change(&link, 2.0, None, None, Some(wrong)).unwrap_err().contains("loss"));
+        assert!(session.change(&link, wrong, r#"{"delay": 1}"#).unwrap_err().starts_with("time: "));
         assert!(session.step(wrong, 1.0).unwrap_err().starts_with("until: "));
     }
-    assert!(session.change("nowhere", 2.0, Some(1e6), None, None).unwrap_err().contains("nowhere"));
-    assert!(session.change(&link, 0.5, Some(1e6), None, None).unwrap_err().starts_with("time: "));
+    for (wrong, said) in [
+        ("{", "EOF"),
+        ("{}", "no change"),
+        (r#"{"capacity": -1}"#, "-1"),
+        (r#"{"capacity": null, "delay": -1}"#, "delay"),
+        (r#"{"loss": {"bernoulli": 2}}"#, "loss"),
+        (r#"{"colour": 2}"#, "colour"),
+    ] {
+        let refusal = session.change(&link, 2.0, wrong).unwrap_err();
+        assert!(refusal.starts_with(&format!("links.{link}")) && refusal.contains(said), "{refusal}");
+    }
+    assert!(session.change("nowhere", 2.0, r#"{"delay": 1}"#).unwrap_err().contains("nowhere"));
+    assert!(session.change(&link, 0.5, r#"{"delay": 1}"#).unwrap_err().starts_with("time: "));
     session.finish().unwrap();
     for over in [session.step(3.0, 1.0).map(drop), session.read().map(drop), session.finish().map(drop)] {
         assert_eq!(over, Err("this run is over".to_owned()));

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
-from tidegate.errors import InputError, did_you_mean, located
+from tidegate.errors import InputError, located
 from tidegate.output.progress import progress_bar
 from tidegate.runs.jobs import run_of
 from tidegate.runs.result import Run
-from tidegate.scenario import Scenario, memory
+from tidegate.scenario import Scenario, memory, moves
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered
 from tidegate.units import Duration, Fraction, Rate
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.runs.pool import Progress
+    from tidegate.scenario.links import Queue
+    from tidegate.scenario.model import Model
     from tidegate.scenario.scenario import Level
 
 _SECOND = 1_000_000_000
@@ -78,6 +80,7 @@ class LiveWorld:
         self._links = [str(link["name"]) for link in links]
         self._core = core
         self._run: Run | None = None
+        self._by_hand = moves.ByHand(scenario)
 
     @property
     def scenario(self) -> Scenario:
@@ -147,9 +150,15 @@ class LiveWorld:
         at: Duration | str | float | None = None,
         capacity: Rate | str | None = None,
         delay: Duration | str | None = None,
-        loss: Fraction | float | str | None = None,
+        loss: Fraction | float | str | Mapping[str, Any] | Model | None = None,
+        jitter: str | Mapping[str, Any] | Model | None = None,
+        byte_error: Fraction | float | str | None = None,
+        ecn: str | None = None,
+        netem: str | None = None,
+        queue: Mapping[str, Any] | Queue | None = None,
+        discipline: str | Mapping[str, Any] | Model | None = None,
     ) -> None:
-        """Changes a link from a time on; other properties stay.
+        """Changes a link from a time on; other properties stay. All values are as in a file.
 
         Args:
             link: Its name; `NAME.back` is the other direction.
@@ -157,39 +166,42 @@ class LiveWorld:
             capacity: New capacity, which also replaces a schedule or a trace. The remaining bits of a packet in service
                 go at the new rate; 0bps holds the packet.
             delay: Propagation delay of packets served from then on; they keep their order.
-            loss: Loss probability of packets served from then on.
+            loss: Loss of packets served from then on.
+            jitter: Jitter of packets served from then on.
+            byte_error: Probability that a byte of packets served from then on is damaged.
+            ecn: Treatment of ECN of packets served from then on.
+            netem: Options of the network emulator in the words of tc, for packets that come to it from then on.
+            queue: Limits of the queue. Waiting packets that do not fit are dropped.
+            discipline: Queue discipline, into which waiting packets come in the order in which they came to the link.
 
         Raises:
             InputError: when there is no such link or it cannot be changed, the time is past or behind the end, a value
                 is not usable, or the world has finished. The world is unchanged then.
         """
         now = self._nanoseconds()
-        if link not in self._links:
-            hint = did_you_mean(str(link), self._links) or f"; available: {', '.join(self._links[:12])}"
-            raise InputError(f"{link}: the run has no such link{hint}")
         time = now if at is None else _nanoseconds("at", at)
         if not now <= time <= self._core.duration_ns:
             right = f"from {now / _SECOND:g} s (now) to the end of the run at {self.duration:g} s"
             raise InputError(f"{link}: at: found {time / _SECOND:g} s; expected a time {right}")
-        values: dict[str, Rate | Duration | Fraction] = {}
-        for key, kind, value in (("capacity", Rate, capacity), ("delay", Duration, delay), ("loss", Fraction, loss)):
-            if value is None:
-                continue
-            with located(f"{link}: {key}"):
-                values[key] = kind.parse(value)
-        if len(self._moves) + len(values) > _MAX_MOVES:
+        changes = self._by_hand.moves(
+            link,
+            Duration(time),
+            capacity=capacity,
+            delay=delay,
+            loss=loss,
+            jitter=jitter,
+            byte_error=byte_error,
+            ecn=ecn,
+            netem=netem,
+            queue=queue,
+            discipline=discipline,
+        )
+        if len(self._moves) + len(changes) > _MAX_MOVES:
             right = f"a scenario has at most {_MAX_MOVES} moves"
             raise InputError(f"{link}: found {len(self._moves)} changes before this one; {right}")
         with engine_errors(self._scenario):
-            self._core.plan(
-                link,
-                time,
-                int(values["capacity"]) if "capacity" in values else None,
-                int(values["delay"]) if "delay" in values else None,
-                float(values["loss"]) if "loss" in values else None,
-            )
-        move = {"time": Duration(time), "link": link}
-        self._moves += ({**move, "key": key, "value": value} for key, value in values.items())
+            self._core.plan(link, time, self._by_hand.to_ir(changes))
+        self._moves += (move.to_dict() for move in changes)
 
     @property
     def tables(self) -> list[str]:

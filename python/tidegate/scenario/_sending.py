@@ -58,10 +58,16 @@ class Sending:
         self._delays = {link["name"]: int(link["settings"]["delay"]) for link in ir["links"]}
         self._jittery = {link["name"] for link in ir["links"] if link["settings"]["jitter"] != "none"}
         self._running: dict[tuple[str, bool], int] = {}
+        self._most: dict[str, int] = {}
         for move in ir.get("moves", ()):
-            if "delay" in move:
-                self._delays[move["link"]] = min(self._delays.get(move["link"], 0), int(move["delay"]))
-            elif "running" in move:
+            change = move.get("change", {})
+            if "delay" in change:
+                self._delays[move["link"]] = min(self._delays.get(move["link"], 0), int(change["delay"]))
+            if change.get("jitter", "none") != "none":
+                self._jittery.add(move["link"])
+            if most := move.get("limits", {}).get("max_rate"):
+                self._most[move["flow"]] = max(most, self._most.get(move["flow"], 0))
+            if "running" in move:
                 self._running[move["flow"], move["running"]] = int(move["time"])
         self._paths = _moved_paths(ir)
 
@@ -74,6 +80,8 @@ class Sending:
             if begin >= end or isinstance(flow["kind"], str):
                 continue
             settings, ends = flow["kind"][kind], (flow["from"], flow["to"])
+            if flow["name"] in self._most:
+                settings = {**settings, "max_rate": max(settings["max_rate"], self._most[flow["name"]])}
             if kind == "udp":
                 yield _udp_packets(settings, end - begin), 0.0
             elif kind == "media" and settings["controller"]["name"] == "fixed":

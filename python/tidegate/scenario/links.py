@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, create_model
 
 from tidegate.scenario import _rules as rules
+from tidegate.scenario import netem
 from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.capacity import Capacity, StatusCapacity
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, Name, lowered
+from tidegate.scenario.netem import NetemText
 from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Fraction, Rate, Size
 
@@ -149,6 +151,10 @@ Jitter = Annotated[
 ]
 
 
+Ecn = Literal["pass", "bleach", "drop"]
+"""Treatment of packets with an ECN codepoint or a mark: unchanged, ECN field cleared, or dropped."""
+
+
 class _Ends(Model):
     """Name and ends of a cable."""
 
@@ -177,13 +183,16 @@ class Way(Model):
     """Probability that a byte is damaged; a packet with a damaged byte is dropped."""
     jitter: Jitter = "none"
     """Delay jitter."""
-    ecn: Literal["pass", "bleach", "drop"] = "pass"
+    ecn: Ecn = "pass"
     """Treatment of packets with an ECN codepoint or a mark, after the queue (RFC 6679 section 7.4): unchanged (pass),
     ECN field cleared as at a node without ECN (bleach), or dropped (drop)."""
+    netem: NetemText = ""
+    """Linux's network emulator before the queue, in the words of tc: `delay 50ms 10ms distribution normal loss 1%`, or
+    a whole command with them (see from `tc` to tidegate). Its rate counts packets without a link layer's header."""
     service: Literal["fifo", "managed"] = "fifo"
     """Simulation of the queue: the departure of each packet is computed at its arrival (fifo; fast), or at its turn
     (managed), so that your own code can change the link while packets wait (see tidegate.simpy). The results are the
-    same. Disciplines other than drop-tail are always managed."""
+    same. Disciplines other than drop-tail and links with `netem` are always managed."""
 
 
 if TYPE_CHECKING:
@@ -308,6 +317,9 @@ def _lowered(name: str, cable: str, keys: dict[str, Any], reading: Reading) -> d
             ir[key] = lowered(value, reading)
     # the engine takes these values as tables with the name of their kind
     capacity, service = ir.pop("capacity"), ir.pop("service")
+    del ir["netem"]
+    if keys["netem"]:
+        ir["netem"] = netem.parse(keys["netem"])
     if isinstance(keys["capacity"], Rate):
         capacity = {"constant": capacity}
     if isinstance(keys["loss"], Fraction):

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import InputError
-from tidegate.scenario import couplings, population
+from tidegate.scenario import couplings, moves, population
 from tidegate.scenario.model import lowered
 from tidegate.scenario.reading import Files, Inputs, Reading
 
@@ -160,9 +160,11 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
         "links": [entry for link in scenario.links for entry in link.to_ir(reading)],
         "flows": [entry for flow in scenario.flows for entry in flow.to_ir(reading)],
     }
-    for key in ("couplings", "moves", "sessions"):
+    for key in ("couplings", "sessions"):
         if entries := getattr(scenario, key):
             ir[key] = lowered(entries, reading)
+    if scenario.moves:
+        ir["moves"] = moves.to_ir(scenario, reading)
     return ir, reading.inputs
 
 

@@ -2,75 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, ScenarioError, did_you_mean
+from tidegate.scenario import netem
+from tidegate.scenario._rules import SENDING_RATE
+from tidegate.scenario.buckets import AnyDiscipline
+from tidegate.scenario.disciplines import managed
 from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.links import Ecn, Jitter, Loss, Queue, limits
 from tidegate.scenario.model import Model, Name, lowered
-from tidegate.units import Duration, Fraction, Rate, show
+from tidegate.scenario.netem import NetemText
+from tidegate.scenario.reading import Files, Reading
+from tidegate.scenario.shapes import ByKey
+from tidegate.scenario.sources import CbrVideo
+from tidegate.units import Duration, Fraction, Quantity, Rate, show
 
 if TYPE_CHECKING:
     from tidegate.scenario.flows import Flow
-    from tidegate.scenario.reading import Reading
+    from tidegate.scenario.links import Link
     from tidegate.scenario.scenario import Scenario
 
 
-def _kind(value: object) -> str | None:
+def _plain(value: Any) -> Any:
+    """A value as in a file."""
     match value:
-        case bool():
-            return "~truth"
-        case list():
-            return "~links"
-        # quantities are numbers, too
-        case Rate():
-            return "~rate"
-        case Duration():
-            return "~time"
-        case float() | int():
-            return "~fraction"
-        case str():
-            return "~rate" if value.endswith("bps") else "~fraction" if value.endswith("%") else "~time"
-    return None
-
-
-_EXPECTED: dict[str, tuple[type, str]] = {
-    "capacity": (Rate, 'a rate, such as "500kbps"'),
-    "delay": (Duration, 'a time, such as "80ms"'),
-    "loss": (Fraction, 'a fraction, such as "5%"'),
-    "running": (bool, "true or false"),
-    "path": (list, 'a list of links, such as ["lte"]'),
-}
-_OF_FLOWS = ("running", "path")
-
-
-def _why_not(kind: type[Any], value: object) -> str:
-    """Reason why a value is not of a kind; empty if it is."""
-    if kind in (bool, list):
-        expected = next(text for of_kind, text in _EXPECTED.values() if of_kind is kind)
-        return "" if isinstance(value, kind) else f"found {show(value)}; expected {expected}"
-    try:
-        kind.parse(value)
-    except InputError as error:
-        return str(error)
-    return ""
-
-
-def _check_kind(value: object, info: ValidationInfo) -> object:
-    """Rejects a value of no kind with the message of its key's kind: 5 as a capacity is a rate without a unit."""
-    key = info.data.get("key")
-    reason = _why_not(_EXPECTED[key][0], value) if key is not None and _kind(value) is not None else ""
-    # a valid value of another kind is reported by `fits`, with the other problems
-    if reason and all(_why_not(kind, value) for kind, _ in _EXPECTED.values()):
-        raise PydanticCustomError("tidegate", "{why}", {"why": reason})
+        case Model():
+            return value.to_dict()
+        case Quantity():
+            return str(value)
     return value
 
 
+OF_LINKS: Mapping[str, Any] = {
+    "capacity": Rate,
+    "delay": Duration,
+    "loss": Loss,
+    "jitter": Jitter,
+    "byte_error": Fraction,
+    "ecn": Ecn,
+    "netem": NetemText,
+    "queue": Queue,
+    "discipline": AnyDiscipline,
+}
+"""Types of the values of links, by key."""
+OF_MEDIA: Mapping[str, Any] = {"video": bool, "audio": bool, "max_rate": Rate, "min_rate": Rate, "video.max": Rate}
+"""Types of the values of calls, by key."""
+_OF_FLOWS = {"running": bool, "path": Annotated[list[Name], Field(min_length=1)], **OF_MEDIA}
+
+
 class Move(Model):
-    """A change of a link, or of a flow's times or path. It comes before all other events at the same time.
+    """A change of a link or of a flow. It comes before all other events at the same time.
 
     >>> Move(time="10s", link="uplink", key="capacity", value="500kbps").value
     Rate('500kbps')
@@ -85,66 +71,207 @@ class Move(Model):
     link: Name | None = None
     """Link that is changed, in one direction: `uplink`, or `uplink.back` for the other direction."""
     flow: Name | None = None
-    """Flow that begins or ends, or call whose path changes; instead of a link."""
-    key: Literal["capacity", "delay", "loss", "running", "path"]
-    """Property that is changed: `capacity`, `delay` or `loss` of a link; `running` of a flow; `path` of a call."""
-    value: Annotated[
-        Annotated[bool, Tag("~truth")]
-        | Annotated[Rate, Tag("~rate")]
-        | Annotated[Fraction, Tag("~fraction")]
-        | Annotated[Duration, Tag("~time")]
-        | Annotated[list[Name], Tag("~links"), Field(min_length=1)],
-        Discriminator(
-            _kind,
-            custom_error_type="shape",
-            custom_error_message='a rate, a time, a fraction such as "5%", true or false, or a list of links',
-        ),
-        BeforeValidator(_check_kind),
+    """Flow that is changed, instead of a link; `call.back` is what a call in both directions sends back."""
+    key: Literal[
+        "capacity",
+        "delay",
+        "loss",
+        "jitter",
+        "byte_error",
+        "ecn",
+        "netem",
+        "queue",
+        "discipline",
+        "running",
+        "path",
+        "video",
+        "audio",
+        "max_rate",
+        "min_rate",
+        "video.max",
     ]
-    """New value. The remaining bits of a packet in service are sent at the new capacity; a new delay or loss applies to
-    packets that are served later. A flow begins once and ends once, instead of at its `start` and `stop`. A path is the
-    links from the flow's beginning to its end; what comes back takes their other directions, and packets that are under
-    way stay on the old path."""
+    """Property that is changed. Those of a link are keys of [Link][tidegate.scenario.links.Link]. `running` begins or
+    ends a flow. The others are of a call: its `path`, whether its `video` (of a camera or of a screen) and its `audio`
+    go on or pause, and limits of its rates, as in [Media][tidegate.scenario.media.Media]."""
+    value: Annotated[Any, ByKey({**OF_LINKS, **_OF_FLOWS}, _plain)]
+    """New value, of the type that the key has in a link: a capacity is a rate. The remaining bits of a packet in
+    service are sent at the new capacity. Delay, loss, jitter, byte errors and ECN apply to packets that are served
+    later; the times of a loss schedule count from the start of the run. Waiting packets come into another discipline in
+    the order in which they came to the link; what does not fit is dropped, and a limit in time is converted at the
+    capacity that was moved last. A flow begins once (true) and ends once (false), instead of at its `start` and `stop`.
+    A path is the list of links from the flow's beginning to its end; what comes back takes their other directions, and
+    packets that are under way stay on the old path. Of a lower `video.max` the controller hears as of less to send."""
     signalled: bool = True
     """Whether the ends of the call hear of the new path, as libwebrtc's do when another network is chosen: their
     controllers begin anew."""
 
-    def fits(self, links: Sequence[str], flows: Sequence[str], duration: Duration, path: Path) -> Iterator[Problem]:
-        """Yields a problem for each value that does not match links and flows of these names."""
-        if self.time > duration:
-            yield Problem((*path, "time"), f'found "{self.time}"; expected at most the duration ({duration})')
+    def fits(self, scenario: Scenario, path: Path) -> Iterator[Problem]:
+        """Yields a problem for each value that contradicts another, or does not match the scenario."""
+        if self.time > scenario.duration:
+            right = f"at most the duration ({scenario.duration})"
+            yield Problem((*path, "time"), f'found "{self.time}"; expected {right}')
         if (self.link is None) == (self.flow is None):
             stated = "neither link nor flow" if self.link is None else "both link and flow"
             yield Problem(path, f"found {stated}; expected exactly one of them")
             return
-        kind, names, name = ("link", links, self.link) if self.link is not None else ("flow", flows, self.flow)
-        if name not in names:
-            hint = did_you_mean(str(name), names) or f"; available: {', '.join(names[:12]) or 'none'}"
-            yield Problem((*path, kind), f'found "{name}"; expected the name of a {kind}{hint}')
-        if (kind == "flow") != (self.key in _OF_FLOWS):
-            expected_key = "running or path" if kind == "flow" else "capacity, delay or loss"
-            yield Problem((*path, "key"), f'found "{self.key}"; expected {expected_key} for a {kind}')
+        yield from self._subject(scenario, path)
+        kind, keys = ("link", OF_LINKS) if self.link is not None else ("flow", _OF_FLOWS)
+        if self.key not in keys:
+            yield Problem((*path, "key"), f'found "{self.key}"; expected {_either(keys)} for a {kind}')
+        elif isinstance(self.value, Model):
+            yield from self.value.problems((*path, "value"), scenario.duration)
+        elif self.key in OF_MEDIA:
+            yield from self._of_media(scenario, path)
+        elif self.key == "path":
+            yield from self._of_path(scenario, path)
         if "signalled" in self.model_fields_set and self.key != "path":
             yield Problem((*path, "signalled"), "found beside another key than path; expected it there alone")
-        expected_type, expected = _EXPECTED[self.key]
-        if not isinstance(self.value, expected_type):
-            yield Problem((*path, "value"), f"found {_shown(self.value)}; expected {expected}")
-        elif isinstance(self.value, list):
-            for link in self.value:
-                if link not in links:
-                    hint = did_you_mean(link, links) or f"; available: {', '.join(links[:12]) or 'none'}"
-                    yield Problem((*path, "value"), f'found "{link}"; expected the name of a link{hint}')
-                elif _other(link) not in links:
-                    reason = f'"{link}" has no other direction, which the call\'s feedback needs'
-                    yield Problem((*path, "value"), f"found {_shown(self.value)}; {reason}")
 
-    def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it."""
-        kind, name = ("link", self.link) if self.link is not None else ("flow", self.flow)
-        move = {"time": int(self.time), kind: name, self.key: lowered(self.value, reading)}
-        if isinstance(self.value, list):
-            move |= {"back": way_back(self.value), "signalled": self.signalled}
-        return move
+    def _subject(self, scenario: Scenario, path: Path) -> Iterator[Problem]:
+        """Yields a problem if there is no such link or flow."""
+        entries: Sequence[Link | Flow] = scenario.links if self.link is not None else scenario.flows
+        names, name = [name for entry in entries for name in entry.names], str(self.link or self.flow)
+        if self.key in OF_MEDIA:
+            calls = (flow for flow in scenario.flows if flow.media is not None and flow.media.both_ways)
+            names += (f"{name}.back" for flow in calls for name in flow.names)
+        kind = "link" if self.link is not None else "flow"
+        if name in scenario.radios:
+            yield Problem((*path, kind), f'found "{name}"; the channels of a radio network cannot be moved')
+        elif name not in names:
+            yield Problem((*path, kind), _unknown(name, names, kind))
+
+    def _of_path(self, scenario: Scenario, path: Path) -> Iterator[Problem]:
+        """Yields a problem for each link of the path that there is not, or not in both directions."""
+        links = [name for link in scenario.links for name in link.names]
+        for link in self.value:
+            if link not in links:
+                yield Problem((*path, "value"), _unknown(link, links, "link"))
+            elif _other(link) not in links:
+                reason = f'"{link}" has no other direction, which the call\'s feedback needs'
+                yield Problem((*path, "value"), f"found {show(self.value)}; {reason}")
+
+    def _of_media(self, scenario: Scenario, path: Path) -> Iterator[Problem]:
+        """Yields a problem if the flow is no call with such a source, or a limit is out of the source's range."""
+        flow = _flows(scenario).get(str(self.flow))
+        if flow is None:
+            return
+        if (media := flow.media) is None:
+            yield Problem((*path, "flow"), f'found "{self.flow}"; expected a media flow for {self.key}')
+            return
+        if self.key in ("video", "audio") and getattr(media, self.key) is False:
+            yield Problem((*path, "key"), f'found "{self.key}"; the flow has no {self.key}')
+        if self.key in ("max_rate", "min_rate"):
+            yield from SENDING_RATE.problems((*path, "value"), self.value)
+        if self.key == "video.max":
+            if media.video is False or isinstance(media.video, CbrVideo):
+                yield Problem((*path, "key"), 'found "video.max"; the flow has no video that follows a target')
+            elif not media.video.min <= self.value <= media.video.max:
+                right = f"from {media.video.min} to {media.video.max}, between which its encoder works"
+                yield Problem((*path, "value"), f'found "{self.value}"; expected {right}')
+
+
+def _flows(scenario: Scenario) -> dict[str, Flow]:
+    """The tables of flows by the flows' names, those of what calls send back among them."""
+    return {f"{name}{suffix}": flow for flow in scenario.flows for name in flow.names for suffix in ("", ".back")}
+
+
+def _unknown(name: str, names: Sequence[str], kind: str) -> str:
+    hint = did_you_mean(name, names) or f"; available: {', '.join(names[:12]) or 'none'}"
+    return f'found "{name}"; expected the name of a {kind}{hint}'
+
+
+def _either(words: Iterable[str]) -> str:
+    *words, last = words
+    return f"{', '.join(words)} or {last}"
+
+
+def to_ir(scenario: Scenario, reading: Reading) -> list[dict[str, Any]]:
+    """The moves as the engine takes them."""
+    limited = links_with_limits(scenario)
+    lowered_moves: dict[int, dict[str, Any]] = {}
+    for position, move in sorted(enumerate(scenario.moves), key=lambda entry: entry[1].time):
+        lowered_moves[position] = move_ir = {"time": int(move.time)}
+        if move.link is None:
+            limit = move.key.replace(".", "_")
+            kind = {"limits": {limit: int(move.value)}} if isinstance(move.value, Rate) else {move.key: move.value}
+            move_ir |= {"flow": move.flow, **kind}
+        else:
+            change = {move.key: _lowered(move.key, move.value, reading)}
+            if move.key == "queue":
+                limited.add(move.link)
+            elif move.key == "discipline" and move.link not in limited:
+                change["queue"] = own_limits(move.value).to_ir(reading)
+            move_ir |= {"link": move.link, "change": change}
+        if move.key == "path":
+            move_ir |= {"back": way_back(move.value), "signalled": move.signalled}
+    return [lowered_moves[position] for position in range(len(scenario.moves))]
+
+
+def _lowered(key: str, value: Any, reading: Reading) -> Any:
+    if key == "discipline":
+        discipline = managed(value)
+        return "drop_tail" if discipline is None else discipline.to_ir(reading)
+    if key == "netem":
+        return netem.parse(value)
+    if key == "loss" and isinstance(value, Fraction):
+        return {"bernoulli": float(value)}
+    return lowered(value, reading)
+
+
+def links_with_limits(scenario: Scenario) -> set[str]:
+    """Names of the links whose tables state limits of the queue: there another discipline brings none of its own."""
+    ways = (way for link in scenario.links for way in zip(link.names, link.ways, strict=True))
+    return {name for name, keys in ways if keys["queue"] is not None}
+
+
+def own_limits(discipline: Any) -> Queue:
+    """The queue limits of a discipline where none are stated."""
+    return limits({"queue": None, "discipline": discipline})
+
+
+class ByHand:
+    """Changes of links that are not in the scenario: checked as its moves, and in the engine's form."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        moved = {move.link for move in scenario.moves if move.link is not None and move.key == "queue"}
+        self._limited = links_with_limits(scenario) | moved
+
+    def moves(self, link: str, time: Duration, **values: Any) -> list[Move]:
+        """The change of a link's properties that are not `None`, as moves.
+
+        Raises:
+            InputError: when there is no such link, no change, or a value is not usable.
+        """
+        links = [name for entry in self._scenario.links for name in entry.names]
+        if link not in links:
+            hint = did_you_mean(str(link), links) or f"; available: {', '.join(links[:12])}"
+            raise InputError(f"{link}: the run has no such link{hint}")
+        values = {key: value for key, value in values.items() if value is not None}
+        if not values:
+            raise InputError(f"{link}: found no change; expected {_either(OF_LINKS)}")
+        if "discipline" in values and "queue" not in values and link not in self._limited:
+            values["queue"] = own_limits(_move(link, time, "discipline", values["discipline"]).value)
+        elif "queue" in values:
+            self._limited.add(link)
+        # larger limits hold before packets come into another discipline
+        return [_move(link, time, key, values[key]) for key in sorted(values, key="discipline".__eq__)]
+
+    def to_ir(self, moves: Sequence[Move]) -> str:
+        """The new properties of a link, move by move, as JSON."""
+        reading = Reading(self._scenario, Files())
+        return json.dumps([{move.key: _lowered(move.key, move.value, reading)} for move in moves])
+
+
+def _move(link: str, time: Duration, key: str, value: Any) -> Move:
+    try:
+        move = Move(time=time, link=link, key=key, value=value)
+    except ScenarioError as error:
+        raise InputError(f"{link}: {key}{str(error).removeprefix('Move: value')}") from None
+    if isinstance(move.value, Model):
+        for problem in move.value.problems((key,), Duration(0)):
+            raise InputError(problem.text(link))
+    return move
 
 
 def way_back(path: Sequence[str]) -> list[str]:
@@ -161,22 +288,15 @@ def _other(link: str) -> str:
     return link.removesuffix(".back") if link.endswith(".back") else f"{link}.back"
 
 
-def _shown(value: object) -> str:
-    """A value as in a file."""
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_shown, value)) + "]"
-    return str(value).lower() if isinstance(value, bool) else f'"{value}"'
-
-
 def problems(scenario: Scenario) -> Iterator[Problem]:
     """Yields the problems of a scenario's moves."""
     if not scenario.moves:
         return
-    links, flows = ([name for entry in entries for name in entry.names] for entries in (scenario.links, scenario.flows))
     for position, move in enumerate(scenario.moves):
-        yield from move.fits(links, flows, scenario.duration, ("moves", position))
+        yield from move.fits(scenario, ("moves", position))
     yield from _of_radio_users(scenario)
     yield from _begins_and_ends(scenario)
+    yield from _rate_limits(scenario)
 
 
 def _of_radio_users(scenario: Scenario) -> Iterator[Problem]:
@@ -200,7 +320,7 @@ def _begins_and_ends(scenario: Scenario) -> Iterator[Problem]:
     times = {name: pair for flow in scenario.flows for name, pair in _times(scenario, flow).items()}
     moved: dict[tuple[str, bool], tuple[int, Duration]] = {}
     for position, move in enumerate(scenario.moves):
-        if move.flow not in times or not isinstance(move.value, bool):
+        if move.flow not in times or move.key != "running":
             continue
         event = "begins" if move.value else "ends"
         if (earlier := moved.get((move.flow, move.value))) is not None:
@@ -216,6 +336,22 @@ def _begins_and_ends(scenario: Scenario) -> Iterator[Problem]:
             continue
         right = f"a time before {name} ends ({stop})" if value else f"a time after {name} begins ({start})"
         yield Problem(("moves", position, "time"), f'found "{time}"; expected {right}')
+
+
+def _rate_limits(scenario: Scenario) -> Iterator[Problem]:
+    """Yields a problem for each move after which a call's `min_rate` is above its `max_rate`."""
+    flows, limits = _flows(scenario), dict[str, dict[str, Rate]]()
+    for position, move in sorted(enumerate(scenario.moves), key=lambda entry: entry[1].time):
+        flow = flows.get(move.flow or "")
+        if flow is None or flow.media is None or move.key not in ("max_rate", "min_rate"):
+            continue
+        stated = {"min_rate": flow.media.least_rate, "max_rate": flow.media.largest_rate}
+        rates = limits.setdefault(str(move.flow), stated)
+        rates[move.key] = move.value
+        if rates["min_rate"] > rates["max_rate"] > 0:
+            other = "max_rate" if move.key == "min_rate" else "min_rate"
+            right = f"at {'most' if other == 'max_rate' else 'least'} {other}, which is {rates[other]} then"
+            yield Problem(("moves", position, "value"), f'found "{move.value}"; expected {right}')
 
 
 def _times(scenario: Scenario, flow: Flow) -> Mapping[str, tuple[Duration, Duration | None]]:

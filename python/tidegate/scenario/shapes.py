@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 TAG = "~"
@@ -62,6 +63,10 @@ class OneOf:
             custom_error_message=self._expected,
         )
 
+    def shape(self, union: Any, tag: str) -> Any:
+        """The member of the annotated `union` with this tag."""
+        return get_args(union)[int(tag.removeprefix(TAG))]
+
     def _keys(self, tables: list[type[BaseModel]]) -> dict[str, type[BaseModel]]:
         """Tables by the key or word that selects them; the empty key is for tables with none of these."""
         if self._by:
@@ -81,6 +86,51 @@ class OneOf:
         return keys if default is None else {**keys, "": default}
 
 
+class _Keyed(NamedTuple):
+    key: str
+    value: object
+
+
+class ByKey:
+    """Chooses the type of the annotated value by the table's `key`, which comes before it, so that errors are about it.
+
+    Args:
+        types: The type of each key's value. A table with another key is wrong already, and takes any value.
+        dump: Turns a value into plain data.
+    """
+
+    def __init__(self, types: Mapping[str, Any], dump: Callable[[Any], Any]) -> None:
+        self._types, self._dump = types, dump
+
+    def shape(self, _union: Any, tag: str) -> Any:
+        """The type with this tag."""
+        return self._types.get(tag.removeprefix(TAG))
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Builds a union whose members are tagged by their key."""
+
+        def keyed(value: object, info: ValidationInfo) -> object:
+            return _Keyed(info.data.get("key", ""), value)
+
+        def bare(schema: CoreSchema) -> CoreSchema:
+            return core_schema.no_info_before_validator_function(lambda keyed: keyed.value, schema)
+
+        choices = {f"{TAG}{key}": bare(handler.generate_schema(shape)) for key, shape in self._types.items()}
+        union = core_schema.tagged_union_schema(
+            {**choices, TAG: bare(core_schema.any_schema())},
+            lambda keyed: f"{TAG}{keyed.key}",
+            serialization=core_schema.plain_serializer_function_ser_schema(self._dump),
+        )
+        return core_schema.with_info_before_validator_function(keyed, union)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schemas of all keys' values."""
+        union = handler(schema)
+        shapes = [shape for shape in union.pop("oneOf") if shape]
+        # a value may fit several of them, as a fraction does
+        return {**union, "anyOf": [shape for number, shape in enumerate(shapes) if shape not in shapes[:number]]}
+
+
 def _is_list(shape: Any) -> bool:
     return get_origin(shape.__origin__ if hasattr(shape, "__metadata__") else shape) is list
 
@@ -90,7 +140,8 @@ def _literals(shape: Any) -> tuple[Any, ...]:
 
 
 def shape_of(annotation: Any, tag: str) -> Any:
-    """The member with `tag` in the union of an annotation with [OneOf][]; `None` if there is no such union."""
-    if any(isinstance(mark, OneOf) for mark in getattr(annotation, "__metadata__", ())):
-        return get_args(get_args(annotation)[0])[int(tag.removeprefix(TAG))]
+    """The member with `tag` in the union of an annotation with [OneOf][] or [ByKey][]; `None` if there is none."""
+    for mark in getattr(annotation, "__metadata__", ()):
+        if isinstance(mark, OneOf | ByKey):
+            return mark.shape(get_args(annotation)[0], tag)
     return next((shape for part in get_args(annotation) if (shape := shape_of(part, tag)) is not None), None)

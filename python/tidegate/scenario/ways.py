@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -69,10 +69,10 @@ class Capacities:
 
     def __init__(self, ir: Ir, traces: Sequence[Trace]) -> None:
         self._links = {link["name"]: link for link in ir["links"]}
-        self._moves: dict[str, list[tuple[int, float]]] = {}
-        for move in ir.get("moves", ()):
-            if "capacity" in move:
-                self._moves.setdefault(move["link"], []).append((move["time"], float(move["capacity"])))
+        self._moves: dict[str, list[tuple[int, Ir]]] = {}
+        for move in sorted(ir.get("moves", ()), key=lambda move: int(move["time"])):
+            if "change" in move:
+                self._moves.setdefault(move["link"], []).append((int(move["time"]), move["change"]))
         self._traces = traces
         self._amounts: dict[str, Amount] = {}
         self._air: dict[tuple[str, str], list[str]] = {}
@@ -97,15 +97,24 @@ class Capacities:
         return self._amounts[name](begin, end)
 
     def _of_link(self, link: Ir) -> Amount:
-        capacity_amount, tokens = self._of_capacity(link["capacity"]), list(_tokens(link["settings"]["discipline"]))
-        moved = sorted(self._moves.get(link["name"], ()), key=lambda move: move[0])
-        later = Steps(moved)
+        capacity, tokens = self._of_capacity(link["capacity"]), _tokens(link["settings"]["discipline"])
+        # what holds from each time on
+        stretches = [(0, capacity, tokens)]
+        for time, change in self._moves.get(link["name"], ()):
+            if "capacity" in change:
+                capacity = _steady(float(change["capacity"]))
+            if "discipline" in change:
+                tokens = _tokens(change["discipline"])
+            stretches.append((time, capacity, tokens))
 
         def amount(begin: int, end: int) -> float:
-            first = moved[0][0] if moved else end
-            carried = capacity_amount(begin, min(end, first)) if begin < first else 0.0
-            carried += later.amount(begin, end) if moved else 0.0
-            return min(carried, *(tokens(begin, end) for tokens in tokens), math.inf)
+            bits = 0.0
+            ends = [time for time, *_ in stretches[1:]]
+            for (start, carried, allowed), stop in zip(stretches, [*ends, end], strict=True):
+                first, last = max(start, begin), min(stop, end)
+                if first < last:
+                    bits += min(carried(first, last), allowed(first, last))
+            return bits
 
         return amount
 
@@ -128,12 +137,13 @@ def _steady(rate: float) -> Amount:
     return lambda begin, end: rate * (end - begin) / SECOND
 
 
-def _tokens(discipline: Any) -> Iterator[Amount]:
-    """Yields the bound of a token bucket, if the discipline is one."""
+def _tokens(discipline: Any) -> Amount:
+    """The bound of a discipline, if it is a token bucket."""
     match discipline:
         case {"policer": bucket} | {"shaper": bucket}:
             rate, burst = float(bucket["rate"]), 8.0 * bucket["burst"]
-            yield lambda begin, end: burst + rate * (end - begin) / SECOND
+            return lambda begin, end: burst + rate * (end - begin) / SECOND
+    return lambda _begin, _end: math.inf
 
 
 def _busiest(trace: Trace, scale: float) -> Amount:

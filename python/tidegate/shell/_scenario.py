@@ -69,10 +69,10 @@ def _moves(scenario: Scenario, call: str, there: Sequence[str], back: Sequence[s
     """The moves of a scenario, those of the replaced call as moves of the programs' flows, there and back."""
     moves: list[Any] = []
     for number, move in enumerate(scenario.to_dict().get("moves", ()), 1):
-        if move.get("flow") != call:
+        if move.get("flow") not in (call, f"{call}.back"):
             moves.append(move)
         elif move["key"] != "path":
-            reason = f"found {move['key']} of {call}; programs begin and end by themselves: leave this move out"
+            reason = f"found {move['key']} of {call}; programs do that by themselves: leave this move out"
             raise InputError(f"{scenario.name}: moves[{number}]: {reason}")
         else:
             change = {key: value for key, value in move.items() if key != "signalled"}

@@ -56,7 +56,7 @@ def test_programs_go_over_to_the_paths_of_the_call_that_they_replace() -> None:
         ("call.feedback", ["lte.back"]),
     ]
     begins = {"time": "5s", "flow": "call", "key": "running", "value": True}
-    with pytest.raises(InputError, match=r"moves\[1\]: found running of call; programs begin and end by themselves"):
+    with pytest.raises(InputError, match=r"moves\[1\]: found running of call; programs do that by themselves"):
         with_programs(Scenario.from_dict({**MOVED, "moves": [begins]}))
 
 

@@ -238,14 +238,86 @@ def link(dice: Dice, name: str, begin: str, to: str, end: float, *, finite: bool
 # --- moves ----------------------------------------------------------------------------------------
 
 
-def moves(dice: Dice, links: list[Table], flows: list[Table], end: float) -> list[Table]:
-    """Changes of links that may be changed, and of flows that are one."""
+def netem(dice: Dice) -> str:
+    """Options of netem, a few of those that there are."""
+
+    def share() -> str:
+        return f"{dice.pick(dice.near(0.01, 30), dice.whole(0, 100)):.3g}%"
+
+    def correlated(word: str) -> str:
+        return f"{word} {share()}" + (f" {share()}" if dice.chance(0.3) else "")
+
+    delay = f"delay {dice.near(0.01, 400):.4g}ms"
+    if jitters := dice.chance(0.5):
+        delay += f" {dice.near(0.01, 100):.4g}ms"
+        delay += f" {share()}" if dice.chance(0.3) else ""
+        if dice.chance(0.4):
+            delay += f" distribution {dice.pick('normal', 'pareto', 'paretonormal')}"
+    models = (
+        correlated("loss"),
+        f"loss gemodel {share()} {share()} {share()} {share()}",
+        f"loss state {share()} {share()} {share()} {share()} {share()}",
+    )
+    options = [
+        delay if jitters or dice.chance(0.5) else "",
+        dice.pick(*models) if dice.chance(0.4) else "",
+        correlated("duplicate") if dice.chance(0.3) else "",
+        correlated("corrupt") if dice.chance(0.2) else "",
+        f"rate {round(dice.near(5e4, 2e7))}bit {dice.whole(-20, 40)}" if dice.chance(0.3) else "",
+        f"limit {dice.whole(1, 2000)}" if dice.chance(0.4) else "",
+    ]
+    if options[0] and dice.chance(0.3):
+        options.append(correlated("reorder") + (f" gap {dice.whole(1, 9)}" if dice.chance(0.5) else ""))
+    if options[1] and dice.chance(0.2):
+        options.append("ecn")
+    return " ".join(filter(None, options))
+
+
+def emulated(dice: Dice, links: list[Table]) -> None:
+    """Puts the emulator on one of the links, in one direction or both."""
+    one = dice.pick(*links)
+    place = one["back"] if isinstance(one.get("back"), dict) and dice.chance(0.5) else one
+    place["netem"] = netem(dice)
+
+
+def changeable(links: list[Table]) -> list[str]:
+    """The links that may be changed, in each direction."""
 
     def statuses(one: Any) -> bool:
         return isinstance(one, dict) and isinstance(one.get("capacity"), dict) and "statuses" in one["capacity"]
 
-    ways = [one["name"] for one in links if not statuses(one)]
-    ways += [f"{one['name']}.back" for one in links if not (one.get("back") is False or statuses(one.get("back", one)))]
+    there = [one["name"] for one in links if not statuses(one)]
+    return there + [
+        f"{one['name']}.back" for one in links if not (one.get("back") is False or statuses(one.get("back", one)))
+    ]
+
+
+def changes(dice: Dice, links: list[Table], end: float) -> list[Table]:
+    """Changes of links by every key but capacity and delay, which `moves` draws."""
+    ways = changeable(links)
+    values: dict[str, Callable[[], Any]] = {
+        "loss": lambda: loss(dice, end),
+        "jitter": lambda: "none" if dice.chance(0.3) else jitter(dice),
+        "byte_error": lambda: dice.pick(0, dice.near(1e-8, 1e-4)),
+        "ecn": lambda: dice.pick("pass", "bleach", "drop"),
+        "netem": lambda: "" if dice.chance(0.2) else netem(dice),
+        "queue": lambda: queue(dice),
+        "discipline": lambda: "drop-tail" if dice.chance(0.2) else discipline(dice),
+    }
+    return [
+        {
+            "time": f"{dice.whole(0, round(end * 1000))}ms",
+            "link": dice.pick(*ways),
+            "key": (key := dice.pick(*values)),
+            "value": values[key](),
+        }
+        for _ in range(dice.whole(1, 6) if ways else 0)
+    ]
+
+
+def moves(dice: Dice, links: list[Table], flows: list[Table], end: float) -> list[Table]:
+    """Changes of links that may be changed, and of flows that are one."""
+    ways = changeable(links)
     values: dict[str, Callable[[], Any]] = {
         "capacity": lambda: "0bps" if dice.chance(0.1) else dice.rate(5e4, 2e7),
         "delay": lambda: f"{dice.whole(1, 200)}ms",

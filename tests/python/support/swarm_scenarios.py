@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.swarm_links import Dice, Table, link, moves
+from support.swarm_links import Dice, Table, changes, emulated, link, moves
 from tidegate import Controller
 from tidegate.control import registry as controllers
 
@@ -369,7 +369,43 @@ def scenario(seed: int) -> Table:
     data = dice.some(data, 0.25, **draws)
     # of luck of their own, so that the scenarios of earlier seeds stay
     other_paths(Dice(seed + 2**64), data, end)
+    further_moves(Dice(seed + 2**65), data, end)
+    further_faults(Dice(seed + 2**66), data)
     return data
+
+
+def further_moves(dice: Dice, data: Table, end: float) -> None:
+    """Now and then moves of all keys of links, and of calls."""
+    if dice.chance(0.2):
+        data["moves"] = [*data.get("moves", []), *changes(dice, data["links"], end)]
+    calls = [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
+    if not calls or not dice.chance(0.2):
+        return
+    values = {
+        "video": lambda: dice.chance(0.5),
+        "audio": lambda: dice.chance(0.5),
+        "max_rate": lambda: dice.rate(2e5, 8e6),
+        "min_rate": lambda: dice.rate(5e3, 2e5),
+        "video.max": lambda: dice.rate(1e5, 5e6),
+    }
+    data["moves"] = [
+        *data.get("moves", []),
+        *(
+            {
+                "time": f"{dice.whole(0, round(end * 1000))}ms",
+                "flow": dice.pick(*calls)["name"],
+                "key": (key := dice.pick(*values)),
+                "value": values[key](),
+            }
+            for _ in range(dice.whole(1, 4))
+        ),
+    ]
+
+
+def further_faults(dice: Dice, data: Table) -> None:
+    """Now and then the emulator on a link."""
+    if dice.chance(0.15):
+        emulated(dice, data["links"])
 
 
 def other_paths(dice: Dice, data: Table, end: float) -> None:

@@ -8,6 +8,7 @@ mod floor;
 mod history;
 mod initiation;
 mod keys;
+mod limits;
 mod pacer;
 mod pushback;
 mod repair;
@@ -24,6 +25,7 @@ use crate::settings::{CircuitBreakerUse, FeedbackFormat, MediaKind, SendSettings
 use alr::AlrDetector;
 use history::History;
 use keys::{KeyLimit, Requests};
+pub use limits::LimitChange;
 use pacer::Pacer;
 use repair::SenderRepair;
 use stream::OutStream;
@@ -297,6 +299,10 @@ impl Sender {
             self.drain(now, path, out);
         }
         self.update_wakeup();
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.life, Life::Running(_))
     }
 
     /// Bytes in flight by the controller's own count, if it has one.

@@ -3,7 +3,7 @@
 
 use super::host::Host;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Node, Outbox, Packet, Port, Rate, RouteId, Time};
+use tidegate_core::{Node, Outbox, Packet, Port, Rate, Time};
 use tidegate_endpoint::Endpoint;
 use tidegate_endpoint::coupling::{Algorithm, FlowUpdate, Fse};
 
@@ -34,16 +34,15 @@ impl Coupled {
         }
     }
 
-    /// Lets the endpoint at a port send on another route: see [`Host::change_route`].
-    pub(crate) fn change_route(
+    /// Calls `tell` with the host at a port at the present time.
+    pub(crate) fn tell(
         &mut self,
         now: Time,
         Port(port): Port,
-        route: RouteId,
-        signalled: bool,
         out: &mut Outbox,
+        tell: impl FnOnce(&mut Host<Endpoint>, &mut Outbox),
     ) {
-        self.members[usize::from(port)].host.change_route(now, route, signalled, out);
+        tell(&mut self.members[usize::from(port)].host, out);
         self.couple(now, out);
     }
 

@@ -9,7 +9,7 @@ use tidegate_core::{
     Body, Datagram, DatagramInfo, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Rate, Recorder,
     RouteId, Span, Time,
 };
-use tidegate_endpoint::Endpoint;
+use tidegate_endpoint::{Endpoint, LimitChange};
 
 /// A node that holds the endpoint `P`.
 pub struct Host<P> {
@@ -127,6 +127,12 @@ impl Host<Endpoint> {
             let (endpoint, mut view) = self.open(out, None);
             endpoint.route_changed(now, &mut view);
         }
+    }
+
+    /// Sets limits of what the endpoint sends.
+    pub fn limit(&mut self, now: Time, change: &LimitChange, out: &mut Outbox) {
+        let (endpoint, mut view) = self.open(out, None);
+        endpoint.limit(now, change, &mut view);
     }
 
     /// The endpoint.

@@ -328,7 +328,7 @@ impl World {
     ///
     /// # Errors
     /// When a node fails.
-    pub(crate) fn tell_at(
+    pub fn tell_at(
         &mut self,
         time: Time,
         id: NodeId,

@@ -74,6 +74,9 @@ impl Link {
             let expected = "drop-tail; other disciplines need a managed link";
             Refusal::new("discipline", settings.discipline.name(), expected).at(&name)
         })?;
+        ensure(settings.netem.is_none(), || {
+            Refusal::new("netem", "an emulator", "none; it needs a managed link").at(&name)
+        })?;
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);
         let scatter = settings.jitter.reorders().then(Box::default);

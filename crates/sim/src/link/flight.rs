@@ -108,6 +108,15 @@ impl Flight {
         }
     }
 
+    /// Lets packets overtake each other from now on.
+    pub(super) fn scatter(&mut self) {
+        if let Self::Ordered(line) = self {
+            let mut scatter = Scatter::default();
+            line.drain(..).for_each(|flying| scatter.push(flying));
+            *self = Self::Scattered(scatter);
+        }
+    }
+
     pub(super) fn next(&self) -> Option<Time> {
         match self {
             Self::Ordered(line) => line.front().map(|first| first.arrival),

@@ -45,7 +45,7 @@ impl Jitter {
         matches!(self, Self::Uniform(_) | Self::Normal(_))
     }
 
-    fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         let (length, bound) = match *self {
             Self::None => return Ok(()),
             Self::Rfc8868 { std, n_std, mean } => (std.min(mean), n_std),
@@ -73,6 +73,11 @@ impl JitterProcess {
         jitter.check()?;
         let luck = Stream::new(seed, name, "jitter");
         Ok((jitter != Jitter::None).then_some(Self { jitter, last: Time::ZERO, luck }))
+    }
+
+    /// Replaces the jitter from now on; it must be valid.
+    pub(crate) fn change(&mut self, jitter: Jitter) {
+        self.jitter = jitter;
     }
 
     /// The arrival of a packet that was `served`, with the propagation `delay`.

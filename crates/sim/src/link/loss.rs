@@ -69,7 +69,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Refusal> {
         match *self {
             Self::None => Ok(()),
             Self::Bernoulli(p) => ensure_probability("loss", p),
@@ -94,16 +94,14 @@ pub(crate) struct LossProcess {
 impl LossProcess {
     /// Draws from the substream of `name` for "loss"; `None` if no packet can be lost.
     pub(crate) fn new(phases: Phases<Loss>, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
-        phases.phases().iter().try_for_each(|(_, loss)| loss.check())?;
+        phases.check()?;
         let never = phases.phases().iter().all(|(_, loss)| *loss == Loss::None);
         Ok((!never).then(|| Self { phases, bad: false, luck: Stream::new(seed, name, "loss") }))
     }
 
-    /// Replaces the loss model from now on.
-    pub(crate) fn change(&mut self, loss: Loss) -> Result<(), Refusal> {
-        loss.check()?;
-        (self.phases, self.bad) = (Phases::constant(loss), false);
-        Ok(())
+    /// Replaces the loss model from now on; it must be valid.
+    pub(crate) fn change(&mut self, phases: Phases<Loss>) {
+        (self.phases, self.bad) = (phases, false);
     }
 
     /// Whether the packet that leaves at `now` is lost.
@@ -148,6 +146,11 @@ impl ByteErrors {
         }))
     }
 
+    /// Replaces the probability from now on; it must be valid.
+    pub(crate) fn change(&mut self, probability: f64) {
+        (self.log_survival, self.size, self.hit) = (math::ln_1p(-probability), 0, 0.0);
+    }
+
     /// Whether a packet of `size` bytes is hit.
     pub(crate) fn hit(&mut self, size: u32) -> bool {
         if size != self.size {
@@ -164,6 +167,11 @@ impl ByteErrors {
 }
 
 impl Phases<Loss> {
+    /// Checks the probabilities.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.phases().iter().try_for_each(|(_, loss)| loss.check())
+    }
+
     /// Losses in stretches of the given lengths, one after the other, repeated for ever.
     ///
     /// # Errors

@@ -5,13 +5,13 @@
 //! may change the link while they wait. With drop-tail it does the same as [`super::Link`], which computes a packet's
 //! departure and arrival when it comes in and is faster.
 
-use super::LinkSettings;
 use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
 use super::medium::Medium;
-use super::queue::{Moment, QueueDiscipline, Waiting};
-use crate::link::loss::Loss;
-use crate::refusal::Refusal;
+use super::netem::Netem;
+use super::queue::{Discipline, DropTail, Moment, QueueDiscipline, Waiting};
+use super::{LinkChange, LinkSettings, beside_statuses};
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
@@ -20,9 +20,12 @@ use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
 pub struct ManagedLink {
     name: String,
     seed: u64,
+    /// The nominal capacity, or that which was set last.
     nominal: Rate,
-    /// Largest rate that the queue discipline lets pass in the long run.
-    max_rate: Rate,
+    /// Limits and kind of the queue.
+    limits: DropTail,
+    discipline: Discipline,
+    netem: Option<Box<Netem>>,
     server: Server,
     queue: Box<dyn QueueDiscipline>,
     /// The next service, while packets wait and none is in service.
@@ -48,11 +51,10 @@ impl ManagedLink {
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
         let discipline = settings.discipline.clone();
-        let (drain_rate, max_rate) = (discipline.drain_rate(settings.nominal_rate()), discipline.max_rate());
-        let queue = discipline.start(settings.queue.resolve(drain_rate), seed, &name);
+        let room = settings.queue.resolve(discipline.drain_rate(settings.nominal_rate()));
+        let queue = discipline.start(room, seed, &name);
         let queue = queue.map_err(|refusal| refusal.at("discipline").at(&name))?;
-        let link = Self::with_queue(name, seed, settings, queue)?;
-        Ok(Self { nominal: drain_rate, max_rate, ..link })
+        Self::with_queue(name, seed, settings, queue)
     }
 
     /// A link called `name` in the run with `seed`, with the discipline `queue` instead of that in `settings`.
@@ -68,13 +70,18 @@ impl ManagedLink {
         let name = name.into();
         let nominal = settings.nominal_rate();
         let flight = Flight::new(settings.jitter.reorders());
+        let (limits, discipline) = (settings.queue, settings.discipline.clone());
+        let netem = settings.netem.clone().map(|netem| Netem::new(netem, seed, &name)).transpose();
+        let netem = netem.map_err(|refusal| refusal.at(&name))?.map(Box::new);
         let (server, medium) = settings.parts(&name, seed)?;
         let medium = Box::new(medium);
         Ok(Self {
             name,
             seed,
             nominal,
-            max_rate: Rate::MAX,
+            limits,
+            discipline,
+            netem,
             server: server.variable(),
             queue,
             next: None,
@@ -84,13 +91,50 @@ impl ManagedLink {
         })
     }
 
-    /// Sets the capacity to `rate` from `now` on, also where it followed a schedule, a trace or a random process until
-    /// then. The remaining bits of a packet in service go at the new rate (with delivery opportunities, the whole
-    /// packet is sent again). To be called at the present time ([`crate::World::tell`]).
+    /// Checks that [`ManagedLink::change`] can make the change.
     ///
     /// # Errors
-    /// If its capacity is one of statuses, whose losses follow from it.
-    pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
+    /// If a value is out of its range, or excluded by a capacity of statuses.
+    pub fn changeable(&self, change: &LinkChange) -> Result<(), Refusal> {
+        change.capacity.map_or(Ok(()), |_| self.server.changeable())?;
+        self.medium.changeable(change)?;
+        if let Some(netem) = &change.netem {
+            Netem::new(netem.clone(), self.seed, &self.name)?;
+        }
+        let has_queue = self.server.status_process().is_none();
+        ensure(has_queue || change.queue.is_none(), || beside_statuses("queue"))?;
+        let Some(discipline) = &change.discipline else { return Ok(()) };
+        ensure(has_queue, || beside_statuses("discipline"))?;
+        self.start(discipline.clone(), DropTail::UNLIMITED).map(drop)
+    }
+
+    /// Makes a change. To be called at the present time, before all events at it.
+    ///
+    /// # Errors
+    /// As [`ManagedLink::changeable`]; nothing is changed then.
+    pub fn change(&mut self, now: Time, change: &LinkChange, out: &mut Outbox) -> Result<(), Refusal> {
+        self.changeable(change)?;
+        self.medium.change(change, self.seed, &self.name)?;
+        if self.medium.reorders() {
+            self.flight.scatter();
+        }
+        if let Some(settings) = change.netem.clone() {
+            match &mut self.netem {
+                Some(netem) => netem.change(settings)?,
+                none => *none = Some(Box::new(Netem::new(settings, self.seed, &self.name)?)),
+            }
+        }
+        change.capacity.map_or(Ok(()), |rate| self.set_capacity(now, rate))?;
+        if change.queue.is_some() || change.discipline.is_some() {
+            self.change_queue(now, change.queue, change.discipline.clone(), out)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the capacity to `rate` from `now` on, also where it followed a schedule, a trace or a random process until
+    /// then. The remaining bits of a packet in service go at the new rate (with delivery opportunities, the whole
+    /// packet is sent again).
+    fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
         let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
         let finish = current.as_ref().map(|(served, packet)| (*served, packet.size));
         let finish = self.server.set_rate(now, rate, finish)?;
@@ -100,38 +144,50 @@ impl ManagedLink {
         if let Some(Next { from, .. }) = self.next {
             self.plan(from);
         }
+        // an outage says nothing of a queue's size
+        if rate > Rate::ZERO {
+            self.nominal = rate;
+        }
         Ok(())
     }
 
-    /// Checks that these changes can be made; `None` is no change.
-    ///
-    /// # Errors
-    /// As [`Self::set_capacity`], [`Self::set_delay`] and [`Self::set_loss`].
-    pub fn changeable(
-        &self,
-        capacity: Option<Rate>,
-        delay: Option<Span>,
-        loss: Option<&Loss>,
+    /// Changes the limits of the queue, its discipline, or both.
+    fn change_queue(
+        &mut self,
+        now: Time,
+        limits: Option<DropTail>,
+        discipline: Option<Discipline>,
+        out: &mut Outbox,
     ) -> Result<(), Refusal> {
-        capacity.map_or(Ok(()), |_| self.server.changeable())?;
-        delay.map_or(Ok(()), |delay| self.medium.check_delay(delay))?;
-        loss.map_or(Ok(()), |loss| self.medium.check_loss(loss))
+        self.limits = limits.unwrap_or(self.limits);
+        let before = discipline.map(|discipline| -> Result<_, Refusal> {
+            let queue = self.start(discipline.clone(), self.limits)?;
+            self.discipline = discipline;
+            Ok(std::mem::replace(&mut self.queue, queue))
+        });
+        let in_service = self.serving.as_ref().map(|(_, packet)| packet.size);
+        let mut moment = Moment { now, nominal: self.drain_rate(), in_service, out };
+        if let Some(before) = before.transpose()? {
+            let mut waiting = before.into_waiting();
+            // those of several queues, as they came
+            waiting.sort_by_key(|waiting| waiting.since);
+            waiting.into_iter().for_each(|waiting| self.queue.enqueue(&mut moment, waiting));
+        } else {
+            self.queue.limit(&mut moment, &self.limits);
+        }
+        self.plan_waiting(now);
+        Ok(())
     }
 
-    /// Sets the propagation delay of packets that are served from now on.
-    ///
-    /// # Errors
-    /// If it is negative.
-    pub fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
-        self.medium.set_delay(delay)
+    /// An empty queue of a discipline with these limits.
+    fn start(&self, discipline: Discipline, limits: DropTail) -> Result<Box<dyn QueueDiscipline>, Refusal> {
+        let room = limits.resolve(discipline.drain_rate(self.nominal));
+        discipline.start(room, self.seed, &self.name).map_err(|refusal| refusal.at("discipline"))
     }
 
-    /// Sets the loss of packets that are served from now on.
-    ///
-    /// # Errors
-    /// If the loss is invalid, or the link's losses follow from statuses.
-    pub fn set_loss(&mut self, loss: Loss) -> Result<(), Refusal> {
-        self.medium.set_loss(loss, self.seed, &self.name)
+    /// The rate at which the queue is emptied, from which limits in time are computed.
+    fn drain_rate(&self) -> Rate {
+        self.discipline.drain_rate(self.nominal)
     }
 
     /// Visits the packets not yet served at `now`: the packet in service, and then each waiting one, with the time at
@@ -155,7 +211,7 @@ impl ManagedLink {
                 }
             }
             let Some(Next { from, .. }) = self.next.take_if(|next| next.begins <= now) else { return };
-            let mut moment = Moment { now, nominal: self.nominal, in_service: None, out };
+            let mut moment = Moment { now, nominal: self.drain_rate(), in_service: None, out };
             let Some(Waiting { since, mut packet }) = self.queue.dequeue(&mut moment) else { return };
             packet.queued += now - since;
             let finish = self.server.serve(from, packet.size).finish.max(now);
@@ -178,12 +234,24 @@ impl ManagedLink {
     ) {
         self.serve(now, out);
         let in_service = self.serving.as_ref().map(|(_, packet)| packet.size);
-        let mut moment = Moment { now, nominal: self.nominal, in_service, out };
+        let mut moment = Moment { now, nominal: self.drain_rate(), in_service, out };
         ask(&mut *self.queue, &mut moment);
+        self.plan_waiting(now);
+        self.serve(now, out);
+    }
+
+    /// Queues the packets that leave the emulator at `now`.
+    fn leave_netem(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(packet) = self.netem.as_mut().and_then(|netem| netem.dequeue(now, out)) {
+            self.ask(now, out, |queue, moment| queue.enqueue(moment, Waiting { since: now, packet }));
+        }
+    }
+
+    /// Plans the service of a packet that waits at `now`, if none is planned or going on.
+    fn plan_waiting(&mut self, now: Time) {
         if self.serving.is_none() && self.next.is_none() && self.queue.backlog().packets > 0 {
             self.plan(now);
         }
-        self.serve(now, out);
     }
 }
 
@@ -194,8 +262,9 @@ impl Node for ManagedLink {
 
     fn next_wakeup(&self) -> Option<Time> {
         let service = self.serving.as_ref().map(|(served, _)| served.finish);
-        let times =
-            [service, self.next.map(|next| next.begins), self.queue.next_wakeup(), self.flight.next()];
+        let netem = self.netem.as_ref().and_then(|netem| netem.next());
+        let next = self.next.map(|next| next.begins);
+        let times = [netem, service, next, self.queue.next_wakeup(), self.flight.next()];
         times.into_iter().flatten().min().filter(|&time| time != Time::MAX)
     }
 
@@ -205,16 +274,22 @@ impl Node for ManagedLink {
         } else {
             self.serve(now, out);
         }
+        self.leave_netem(now, out);
         while let Some(flying) = self.flight.arrived(now) {
             flying.land(now, out);
         }
     }
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        if let Some(netem) = &mut self.netem {
+            netem.enqueue(now, packet, out);
+            return self.leave_netem(now, out);
+        }
         self.ask(now, out, |queue, moment| queue.enqueue(moment, Waiting { since: now, packet }));
     }
 
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.netem.iter().for_each(|netem| netem.for_each(visit));
         self.queue.for_each(&mut |waiting| visit(&waiting.packet));
         self.serving.iter().for_each(|(_, packet)| visit(packet));
         self.flight.for_each(visit);
@@ -227,14 +302,22 @@ impl Node for ManagedLink {
             packets += 1;
             bytes += u64::from(packet.size);
         }
+        // with a rate, packets wait for each other there
+        if let Some(netem) = self.netem.as_ref().filter(|netem| netem.rate().is_some()) {
+            let inside = netem.backlog();
+            packets += inside.packets;
+            bytes += inside.bytes.as_bytes();
+        }
         Some(Backlog { packets, bytes: Size::from_bytes(bytes) })
     }
 
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
-        Some(self.server.mean_rate(from, to).min(self.max_rate))
+        let netem = self.netem.as_ref().and_then(|netem| netem.rate()).unwrap_or(Rate::MAX);
+        Some(self.server.mean_rate(from, to).min(self.discipline.max_rate()).min(netem))
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.netem.iter().for_each(|netem| netem.draws(visit));
         self.server.draws(visit);
         self.queue.draws(visit);
         self.medium.draws(visit);
@@ -242,5 +325,6 @@ impl Node for ManagedLink {
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
         self.queue.warnings(tell);
+        self.netem.iter().for_each(|netem| netem.warnings(tell));
     }
 }

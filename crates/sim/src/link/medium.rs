@@ -1,12 +1,12 @@
 //! The medium of a link, which packets cross after service: propagation, jitter, loss, overload, byte errors.
 
-use crate::link::LinkSettings;
 use crate::link::capacity::Served;
 use crate::link::jitter::JitterProcess;
-use crate::link::loss::{ByteErrors, Loss, LossProcess};
+use crate::link::loss::{ByteErrors, LossProcess};
 use crate::link::overload::OverloadLoss;
 use crate::link::phases::Phases;
-use crate::refusal::{Refusal, ensure};
+use crate::link::{LinkChange, LinkSettings};
+use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Outbox, Packet, Span, Time};
@@ -29,8 +29,10 @@ pub enum EcnPath {
 #[derive(Clone, Debug)]
 pub(crate) struct Medium {
     delay: Phases<Span>,
-    /// The last arrival, if the order is kept: packets do not overtake when the delay shrinks.
-    last: Option<Time>,
+    /// The last arrival.
+    last: Time,
+    /// Whether packets may overtake each other; otherwise they do not, even when the delay shrinks.
+    reorders: bool,
     jitter: Option<JitterProcess>,
     loss: Option<LossProcess>,
     overload: Option<OverloadLoss>,
@@ -54,7 +56,8 @@ impl Medium {
         }
         Ok(Self {
             delay,
-            last: (!jitter.reorders()).then_some(Time::from_nanos(i64::MIN)),
+            last: Time::from_nanos(i64::MIN),
+            reorders: jitter.reorders(),
             jitter: JitterProcess::new(jitter, seed, name)?,
             loss: LossProcess::new(loss, seed, name)?,
             overload,
@@ -63,31 +66,55 @@ impl Medium {
         })
     }
 
-    /// Sets the delay of packets that are served from now on; they do not overtake others because of it.
-    pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
-        self.check_delay(delay)?;
-        self.delay = Phases::constant(delay);
+    /// Checks that [`Medium::change`] can make the change.
+    pub(crate) fn changeable(&self, change: &LinkChange) -> Result<(), Refusal> {
+        if let Some(delay) = change.delay {
+            ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))?;
+        }
+        if let Some(loss) = &change.loss {
+            ensure(self.overload.is_none(), || super::beside_statuses("loss"))?;
+            loss.check()?;
+        }
+        change.jitter.map_or(Ok(()), |jitter| jitter.check())?;
+        change.byte_error.map_or(Ok(()), |error| ensure_probability("byte_error", error))
+    }
+
+    /// Makes a change, from which packets that are served from now on depend. They do not overtake others because of it,
+    /// and draw from the same substreams as before.
+    ///
+    /// # Errors
+    /// As [`Medium::changeable`]; nothing is changed then.
+    pub(crate) fn change(&mut self, change: &LinkChange, seed: u64, name: &str) -> Result<(), Refusal> {
+        self.changeable(change)?;
+        if let Some(delay) = change.delay {
+            self.delay = Phases::constant(delay);
+        }
+        if let Some(loss) = change.loss.clone() {
+            match &mut self.loss {
+                Some(process) => process.change(loss),
+                none => *none = LossProcess::new(loss, seed, name)?,
+            }
+        }
+        if let Some(jitter) = change.jitter {
+            self.reorders = jitter.reorders();
+            match &mut self.jitter {
+                Some(process) => process.change(jitter),
+                none => *none = JitterProcess::new(jitter, seed, name)?,
+            }
+        }
+        if let Some(byte_error) = change.byte_error {
+            match &mut self.errors {
+                Some(errors) => errors.change(byte_error),
+                none => *none = ByteErrors::new(byte_error, seed, name)?,
+            }
+        }
+        self.ecn = change.ecn.unwrap_or(self.ecn);
         Ok(())
     }
 
-    /// Checks that [`Medium::set_delay`] accepts the delay.
-    pub(crate) fn check_delay(&self, delay: Span) -> Result<(), Refusal> {
-        ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))
-    }
-
-    /// Sets the loss of packets that are served from now on, drawn from the same substream as before.
-    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Refusal> {
-        self.check_loss(&loss)?;
-        match &mut self.loss {
-            Some(process) => process.change(loss),
-            none => LossProcess::new(Phases::constant(loss), seed, name).map(|process| *none = process),
-        }
-    }
-
-    /// Checks that [`Medium::set_loss`] accepts the loss.
-    pub(crate) fn check_loss(&self, loss: &Loss) -> Result<(), Refusal> {
-        ensure(self.overload.is_none(), || super::beside_statuses("loss"))?;
-        loss.check()
+    /// Whether packets may overtake each other.
+    pub(crate) fn reorders(&self) -> bool {
+        self.reorders
     }
 
     /// The delay, if it is constant and the medium's only effect.
@@ -115,10 +142,10 @@ impl Medium {
             Some(jitter) => jitter.arrival(served, delay),
             None => served.finish + delay,
         };
-        if let Some(last) = &mut self.last {
-            arrival = arrival.max(*last);
-            *last = arrival;
+        if !self.reorders {
+            arrival = arrival.max(self.last);
         }
+        self.last = arrival.max(self.last);
         let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
         let overload = self.overload.as_mut().is_some_and(|overload| overload.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));

@@ -2,12 +2,14 @@
 //!
 //! * [`capacity`]: the rate at which it puts packets on the medium;
 //! * [`queue`]: waiting packets, their order, and drops;
+//! * [`netem`]: Linux's network emulator, before the queue;
 //! * `medium`: propagation, jitter and losses after service;
 //! * `fifo` and `managed`: two nodes made of these. [`Link`] has a drop-tail queue and computes a packet's departure
 //!   and arrival when it comes in, which is fast; [`ManagedLink`] serves packet by packet, has any
 //!   [`queue::QueueDiscipline`], and its driver may change it while packets wait.
 
 pub mod capacity;
+mod change;
 mod fifo;
 mod flight;
 pub mod jitter;
@@ -15,11 +17,13 @@ pub mod leo;
 pub mod loss;
 mod managed;
 mod medium;
+pub mod netem;
 mod overload;
 pub mod phases;
 pub mod queue;
 pub mod trace;
 
+pub use change::LinkChange;
 pub use fifo::Link;
 pub use managed::ManagedLink;
 pub use medium::EcnPath;
@@ -29,6 +33,7 @@ use capacity::Server;
 use jitter::Jitter;
 use loss::Loss;
 use medium::Medium;
+use netem::NetemSettings;
 use overload::OverloadLoss;
 use phases::Phases;
 use queue::{Discipline, DropTail};
@@ -59,6 +64,8 @@ pub struct LinkSettings {
     pub byte_error: f64,
     /// Treatment of packets of ECN-capable transports on the medium.
     pub ecn: EcnPath,
+    /// Linux's network emulator before the queue; [`Link`] has none.
+    pub netem: Option<NetemSettings>,
 }
 
 impl LinkSettings {

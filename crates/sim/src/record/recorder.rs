@@ -71,6 +71,9 @@ impl Recorder for Recording {
         let flow = packet.flow.0 as usize;
         let stats = &mut self.stats[flow];
         stats.digest.add_all([tag::ARRIVED ^ identity(packet), now.as_nanos() as u64]);
+        if packet.duplicate {
+            return;
+        }
         if !packet.kind.is_feedback() {
             let delay = now - packet.sent;
             *stats.seconds.at(now) += u64::from(packet.size);
@@ -109,6 +112,9 @@ impl Recorder for Recording {
             && let Some(link) = self.link_of[node.0 as usize]
         {
             self.link_stats[link as usize].dropped[cause as usize].add(packet);
+        }
+        if packet.duplicate {
+            return;
         }
         if !packet.kind.is_feedback() {
             if stats.counts(packet.sent) {

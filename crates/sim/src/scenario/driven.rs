@@ -5,32 +5,12 @@ use super::external::External;
 use super::run::{Outcome, Run};
 use crate::engine::external::{ExternalLink, ExternalSource};
 use crate::engine::world::{Stopped, World};
-use crate::link::ManagedLink;
-use crate::link::loss::Loss;
+use crate::link::{LinkChange, ManagedLink};
 use crate::refusal::Refusal;
 use std::any::Any;
 use tidegate_core::datagram::Ecn;
 use tidegate_core::outbox::{Died, Handed};
-use tidegate_core::{Cause, NodeId, Rate, Span, Time};
-
-/// A change of a link; `None` leaves a property as it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LinkChange {
-    /// Its capacity; the remaining bits of a packet in service go at the new rate.
-    pub capacity: Option<Rate>,
-    /// Propagation delay of packets served from now on.
-    pub delay: Option<Span>,
-    /// Loss probability of packets served from now on.
-    pub loss: Option<f64>,
-}
-
-impl LinkChange {
-    /// Whether it changes no property.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.capacity.is_none() && self.delay.is_none() && self.loss.is_none()
-    }
-}
+use tidegate_core::{Cause, NodeId, Outbox, Time};
 
 impl Run {
     /// The links and flows of the run that its driver controls.
@@ -86,15 +66,17 @@ impl Run {
     /// Changes the link called `name` from `time` on; the world must have handled all events before `time`.
     ///
     /// # Errors
-    /// If there is no managed link of that name, or a value is out of its range.
-    pub fn change(&mut self, name: &str, time: Time, change: LinkChange) -> Result<(), Refusal> {
+    /// If there is no managed link of that name, a value is out of its range, or a component fails.
+    pub fn change(&mut self, name: &str, time: Time, change: &LinkChange) -> Result<(), Refusal> {
         let (node, _) = self.managed(name)?;
-        let result = self.world.tell(node, |link: &mut ManagedLink| {
-            change.delay.map_or(Ok(()), |delay| link.set_delay(delay))?;
-            change.loss.map_or(Ok(()), |loss| link.set_loss(Loss::Bernoulli(loss)))?;
-            change.capacity.map_or(Ok(()), |rate| link.set_capacity(time, rate))
-        });
-        result.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
+        let mut result = Ok(());
+        let change_link = |link: &mut dyn Any, out: &mut Outbox| {
+            if let Some(link) = link.downcast_mut::<ManagedLink>() {
+                result = link.change(time, change, out);
+            }
+        };
+        self.world.tell_at(time, node, change_link).map_err(|stopped| Refusal::from(stopped.to_string()))?;
+        result.map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
     /// Checks that [`Run::change`] could make this change.
@@ -103,8 +85,7 @@ impl Run {
     /// As [`Run::change`].
     pub fn changeable(&self, name: &str, change: &LinkChange) -> Result<(), Refusal> {
         let (_, link) = self.managed(name)?;
-        link.changeable(change.capacity, change.delay, change.loss.map(Loss::Bernoulli).as_ref())
-            .map_err(|refusal| refusal.at(&format!("links.{name}")))
+        link.changeable(change).map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
     pub(super) fn managed(&self, name: &str) -> Result<(NodeId, &ManagedLink), Refusal> {

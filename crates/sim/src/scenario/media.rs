@@ -57,9 +57,54 @@ pub struct MediaSpec {
     /// Times in which the sources are off, `[from, to)`.
     #[serde(default)]
     pub pauses: Vec<(Time, Time)>,
+    /// Times in which the video alone is off, which the moves add.
+    #[serde(skip)]
+    pub video_pauses: Vec<(Time, Time)>,
+    /// Times in which the audio alone is off.
+    #[serde(skip)]
+    pub audio_pauses: Vec<(Time, Time)>,
     /// The flow in the other direction whose receiver sits in the same endpoint as this one's sender.
     #[serde(default)]
     pub pair: Option<String>,
+}
+
+impl MediaSpec {
+    /// Times in which the video is off, or else the audio.
+    pub(super) fn pauses_of(&self, video: bool) -> Vec<(Time, Time)> {
+        let own = if video { &self.video_pauses } else { &self.audio_pauses };
+        if own.is_empty() {
+            return self.pauses.clone();
+        }
+        let mut pauses: Vec<_> = self.pauses.iter().chain(own).copied().collect();
+        pauses.sort_unstable();
+        pauses.dedup_by(|later, earlier| {
+            let joins = later.0 <= earlier.1;
+            if joins {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            joins
+        });
+        pauses
+    }
+
+    /// Times in which all sources are off.
+    pub(super) fn silences(&self) -> Vec<(Time, Time)> {
+        match (&self.video, &self.audio) {
+            (Some(_), None) => self.pauses_of(true),
+            (None, Some(_)) => self.pauses_of(false),
+            _ => {
+                let audio = self.pauses_of(false);
+                let video = self.pauses_of(true);
+                if video == audio {
+                    return video;
+                }
+                let both = video.iter().flat_map(|&(from, to)| {
+                    audio.iter().map(move |&(begin, end)| (from.max(begin), to.min(end)))
+                });
+                both.filter(|(from, to)| from < to).collect()
+            }
+        }
+    }
 }
 
 /// The endpoint's default of `transient_change`.

@@ -19,7 +19,6 @@ mod tightest_link;
 mod traffic;
 mod waiting;
 
-pub use driven::LinkChange;
 pub use episode::{Episode, Stepped, Truth};
 pub use external::{External, ExternalFlow};
 pub use links::*;

@@ -1,18 +1,18 @@
-//! Changes of a scenario while it runs: of its links, starts and stops of flows, and paths of calls.
+//! Changes of a scenario while it runs: of its links, starts and stops of flows, and paths, sources and limits of calls.
 
-use super::driven::LinkChange;
 use super::run::Run;
 use super::{FlowKind, Scenario};
 use crate::engine::coupled::Coupled;
 use crate::engine::external::ExternalSource;
 use crate::engine::host::Host;
 use crate::engine::world::Stopped;
+use crate::link::LinkChange;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use tidegate_core::{FlowId, NodeId, Port, Rate, RouteId, Span, Time};
-use tidegate_endpoint::Endpoint;
+use tidegate_core::{FlowId, NodeId, Outbox, Port, RouteId, Time};
+use tidegate_endpoint::{Endpoint, LimitChange};
 
 /// One change. It is made before all other events at its time.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,21 +23,24 @@ pub struct MoveSpec {
     /// The link that is changed, if it is not a flow.
     #[serde(default)]
     pub link: Option<String>,
-    /// The flow that is started or stopped, or whose path changes.
+    /// The flow that is changed.
     #[serde(default)]
     pub flow: Option<String>,
-    /// The link's capacity from then on.
+    /// The change of the link.
     #[serde(default)]
-    pub capacity: Option<Rate>,
-    /// The propagation delay of packets it serves from then on.
-    #[serde(default)]
-    pub delay: Option<Span>,
-    /// The loss probability of packets it serves from then on.
-    #[serde(default)]
-    pub loss: Option<f64>,
+    pub change: LinkChange,
     /// Whether the flow begins or ends.
     #[serde(default)]
     pub running: Option<bool>,
+    /// Whether the video of the call goes on or pauses, that of a camera or of a screen.
+    #[serde(default)]
+    pub video: Option<bool>,
+    /// Whether the audio of the call goes on or pauses.
+    #[serde(default)]
+    pub audio: Option<bool>,
+    /// Limits of the rates of the call.
+    #[serde(default)]
+    pub limits: LimitChange,
     /// The links that the packets of the call take from then on, from the flow's beginning to its end.
     #[serde(default)]
     pub path: Option<Vec<String>>,
@@ -49,20 +52,23 @@ pub struct MoveSpec {
     pub signalled: Option<bool>,
 }
 
-impl MoveSpec {
-    fn change(&self) -> LinkChange {
-        LinkChange { capacity: self.capacity, delay: self.delay, loss: self.loss }
-    }
+/// Place of the sending end of a flow.
+type End = (NodeId, Port);
+
+/// A change of a call that its ends make.
+#[derive(Clone, Debug)]
+pub(super) enum CallChange {
+    Path(PathChange),
+    Limits(End, LimitChange),
 }
 
 /// Another path of a call.
 #[derive(Clone, Debug)]
 pub(super) struct PathChange {
-    pub(super) time: Time,
     /// The flows of the call, each with its new links.
     pub(super) flows: Vec<(FlowId, Vec<NodeId>)>,
     /// The ends that send, each with the route of what it sends.
-    pub(super) routes: Vec<((NodeId, Port), RouteId)>,
+    pub(super) routes: Vec<(End, RouteId)>,
     /// Whether the ends hear of it.
     pub(super) signalled: bool,
 }
@@ -70,7 +76,7 @@ pub(super) struct PathChange {
 #[derive(Clone, Debug)]
 enum Change {
     Link(String, LinkChange),
-    Path(PathChange),
+    Call(CallChange),
 }
 
 /// Changes that are still to come, in order of time.
@@ -102,10 +108,10 @@ pub(super) fn at_move(index: usize, refusal: &Refusal) -> Refusal {
     Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
 }
 
-/// The scenario with the start and stop of its flows set by the moves.
+/// The scenario with the start and stop of its flows, and the pauses of their sources, set by the moves.
 ///
 /// # Errors
-/// When a move has neither link nor flow or an unknown flow, starts or stops a flow again, or changes the path of what is
+/// When a move has neither link nor flow or an unknown flow, starts or stops a flow again, or changes of a call what is
 /// no call.
 pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal> {
     let mut changed = Cow::Borrowed(scenario);
@@ -127,21 +133,27 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
         let Some(flow_index) = flow_index else {
             return Err(refused(Refusal::new("flow", name, "a flow of the scenario")));
         };
-        if move_spec.path.is_some() {
-            let alone =
-                move_spec.running.is_none() && move_spec.link.is_none() && move_spec.change().is_empty();
-            ensure(alone, || refused("found a path beside another change; expected one of them".into()))?;
-            let other = matches!(scenario.flows[flow_index].kind, FlowKind::Udp(_) | FlowKind::Tcp(_));
-            ensure(!other, || refused(Refusal::new("flow", name, "a media flow: others keep their path")))?;
+        let kinds = [
+            move_spec.running.is_some(),
+            move_spec.path.is_some(),
+            move_spec.video.is_some(),
+            move_spec.audio.is_some(),
+            !move_spec.limits.is_empty(),
+        ];
+        let alone = move_spec.link.is_none() && move_spec.change.is_empty();
+        ensure(alone && kinds.iter().filter(|&&kind| kind).count() == 1, || {
+            refused("found a flow without one change; expected running, path, video, audio or limits".into())
+        })?;
+        let Some(running) = move_spec.running else {
+            let kind = &scenario.flows[flow_index].kind;
+            let of_calls = move_spec.path.is_none();
+            let fits = match kind {
+                FlowKind::Media(_) => true,
+                FlowKind::External | FlowKind::Program => !of_calls,
+                FlowKind::Udp(_) | FlowKind::Tcp(_) => false,
+            };
+            ensure(fits, || refused(Refusal::new("flow", name, "a media flow: others keep their path")))?;
             continue;
-        }
-        let Some(running) =
-            move_spec.running.filter(|_| move_spec.link.is_none() && move_spec.change().is_empty())
-        else {
-            return Err(refused(
-                "found a flow without running or path, or with a change of a link; expected one of the two"
-                    .into(),
-            ));
         };
         let earlier = scenario.moves[..index]
             .iter()
@@ -161,31 +173,57 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
             flow.stop = Some(move_spec.time);
         }
     }
+    pauses(scenario, &mut changed);
     Ok(changed)
 }
 
+/// Adds the pauses of the moves of video and audio to the flows.
+fn pauses(scenario: &Scenario, changed: &mut Cow<'_, Scenario>) {
+    let mut switches: Vec<_> = scenario
+        .moves
+        .iter()
+        .filter_map(|MoveSpec { time, flow, video, audio, .. }| {
+            Some((*time, flow.as_ref()?, video.is_some(), video.or(*audio)?))
+        })
+        .collect();
+    switches.sort_by_key(|&(time, ..)| time);
+    for (time, name, is_video, on) in switches {
+        let Some(index) = scenario.flows.iter().position(|flow| flow.name == *name) else { continue };
+        let FlowKind::Media(media) = &mut changed.to_mut().flows[index].kind else { continue };
+        let pauses = if is_video { &mut media.video_pauses } else { &mut media.audio_pauses };
+        match pauses.last_mut().filter(|(_, to)| *to == Time::MAX) {
+            None if !on => pauses.push((time, Time::MAX)),
+            Some(pause) if on && time > pause.0 => pause.1 = time,
+            // it goes on at the instant at which it would pause
+            Some(_) if on => drop(pauses.pop()),
+            _ => {}
+        }
+    }
+}
+
 impl Run {
-    /// Takes over a scenario's changes of links and paths (by the index of their move), and checks that each of them can be made.
+    /// Takes over a scenario's changes of links and calls (by the index of their move), and checks that each of them can be made.
     ///
     /// # Errors
     /// When there is no managed link of a name, or a value is out of its range.
     pub(super) fn with_moves(
         mut self,
         moves: &[MoveSpec],
-        mut paths: BTreeMap<usize, PathChange>,
+        mut calls: BTreeMap<usize, CallChange>,
     ) -> Result<Self, Refusal> {
         let mut changes = Vec::with_capacity(moves.len());
         for (index, move_spec) in moves.iter().enumerate() {
-            if let Some(change) = paths.remove(&index) {
-                changes.push((change.time, Change::Path(change)));
+            if let Some(change) = calls.remove(&index) {
+                changes.push((move_spec.time, Change::Call(change)));
             }
             let Some(link) = &move_spec.link else { continue };
-            ensure(move_spec.running.is_none() && !move_spec.change().is_empty(), || {
-                let message = "found a link without a change; expected capacity, delay or loss";
+            ensure(move_spec.running.is_none() && !move_spec.change.is_empty(), || {
+                let message =
+                    "found a link without a change; expected capacity, delay or another key of links";
                 Refusal::from(message).at(&format!("moves[{}]", index + 1))
             })?;
-            self.changeable(link, &move_spec.change()).map_err(|refusal| at_move(index, &refusal))?;
-            changes.push((move_spec.time, Change::Link(link.clone(), move_spec.change())));
+            self.changeable(link, &move_spec.change).map_err(|refusal| at_move(index, &refusal))?;
+            changes.push((move_spec.time, Change::Link(link.clone(), move_spec.change.clone())));
         }
         // moves of the same time keep their order in the scenario
         changes.sort_by_key(|&(time, _)| time);
@@ -205,7 +243,8 @@ impl Run {
             Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
         })?;
         ensure(!change.is_empty(), || {
-            Refusal::from("found no change; expected capacity, delay or loss").at(&format!("links.{link}"))
+            Refusal::from("found no change; expected capacity, delay or another key of links")
+                .at(&format!("links.{link}"))
         })?;
         self.changeable(link, &change)?;
         self.moves.add(time, Change::Link(link.to_owned(), change));
@@ -232,27 +271,39 @@ impl Run {
         while let Some(change) = self.moves.take(time) {
             match change {
                 Change::Link(link, change) => {
-                    let result = self.change(&link, time, change);
+                    let result = self.change(&link, time, &change);
                     assert!(
                         result.is_ok(),
                         "changing {link} failed, although it was validated before the run: {result:?}"
                     );
                 }
-                Change::Path(PathChange { routes, signalled, .. }) => {
-                    for ((node, port), route) in routes {
-                        self.world.tell_at(time, node, |end, out| {
-                            if let Some(host) = end.downcast_mut::<Host<Endpoint>>() {
-                                host.change_route(time, route, signalled, out);
-                            } else if let Some(coupled) = end.downcast_mut::<Coupled>() {
-                                coupled.change_route(time, port, route, signalled, out);
-                            } else if let Some(source) = end.downcast_mut::<ExternalSource>() {
-                                source.set_route(route);
-                            }
-                        })?;
+                Change::Call(CallChange::Path(PathChange { routes, signalled, .. })) => {
+                    for (end, route) in routes {
+                        self.tell_end(time, end, |host, out| host.change_route(time, route, signalled, out))?;
+                        self.world.tell(end.0, |source: &mut ExternalSource| source.set_route(route));
                     }
+                }
+                Change::Call(CallChange::Limits(end, change)) => {
+                    self.tell_end(time, end, |host, out| host.limit(time, &change, out))?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Calls `tell` with the endpoint at a place, if there is one.
+    fn tell_end(
+        &mut self,
+        time: Time,
+        (node, port): End,
+        tell: impl FnOnce(&mut Host<Endpoint>, &mut Outbox),
+    ) -> Result<(), Stopped> {
+        self.world.tell_at(time, node, |end, out| {
+            if let Some(host) = end.downcast_mut::<Host<Endpoint>>() {
+                tell(host, out);
+            } else if let Some(coupled) = end.downcast_mut::<Coupled>() {
+                coupled.tell(time, port, out, tell);
+            }
+        })
     }
 }

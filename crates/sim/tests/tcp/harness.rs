@@ -305,6 +305,10 @@ impl QueueDiscipline for Step {
         self.bytes -= u64::from(first.packet.size);
         Some(first)
     }
+    fn limit(&mut self, _: &mut Moment<'_>, _: &DropTail) {}
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.waiting.into()
+    }
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(self.bytes) }
     }

@@ -1,7 +1,7 @@
 //! CoDel (RFC 8289): drops or marks at the head while waits have exceeded the target for an interval.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use super::drop_tail::{Room, Tail};
+use super::drop_tail::{DropTail, Room, Tail};
 use super::fifo::Fifo;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
@@ -180,6 +180,14 @@ impl QueueDiscipline for Codel {
         self.control.dequeue(&self.settings, &mut self.waiting.queue, moment)
     }
 
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.waiting.limit(moment, limits);
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.waiting.queue.into_waiting()
+    }
+
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
     }
@@ -195,7 +203,6 @@ impl QueueDiscipline for Codel {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DropTail;
     use super::super::desk::{Desk, QueueEvents};
     use super::*;
     use tidegate_core::{Ecn, Rate};

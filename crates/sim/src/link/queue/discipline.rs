@@ -1,5 +1,6 @@
 //! The interface of queue disciplines.
 
+use super::drop_tail::DropTail;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Outbox, Packet, Rate, Time};
@@ -43,9 +44,10 @@ impl Moment<'_> {
 ///
 /// The link calls it at three times: when a packet comes ([`enqueue`](Self::enqueue)), when the transmitter is free and
 /// could begin a packet at this very instant ([`dequeue`](Self::dequeue)), and when the discipline asked to be woken
-/// ([`wake`](Self::wake)). At each of them it may drop any packet that it holds. Every packet that it was given must
-/// come back exactly once: out of `dequeue`, or through [`Moment::drop`]; the world's accounting of packets detects a
-/// discipline that loses one.
+/// ([`wake`](Self::wake)). At each of them it may drop any packet that it holds. Whoever drives the run may also change
+/// the limits ([`limit`](Self::limit)) or replace the discipline ([`into_waiting`](Self::into_waiting)). Every packet
+/// that it was given must come back exactly once: out of `dequeue` or `into_waiting`, or through [`Moment::drop`]; the
+/// world's accounting of packets detects a discipline that loses one.
 ///
 /// A discipline that needs random numbers draws them from its own substream, of the run's seed and the link's name, and
 /// reports it in [`draws`](Self::draws).
@@ -83,6 +85,12 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, moment: &mut Moment<'_>) {
         let _ = moment;
     }
+
+    /// Limits the waiting packets to `limits`, those in time at [`Moment::nominal`], and drops packets until they hold.
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail);
+
+    /// All waiting packets, for another discipline; those of one queue in the order in which they go.
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting>;
 
     /// Waiting packets and bytes, without the packet in service. Called for every packet, so it must not count them
     /// anew.

@@ -122,6 +122,20 @@ impl Room {
         }
     }
 
+    /// These limits, after those of `self`.
+    pub(super) const fn with(self, limits: Self) -> Self {
+        Self { oversized: self.oversized, ..limits }
+    }
+
+    /// Sets the limits, and drops packets from the tail of `queue` until they hold.
+    pub(super) fn change(&mut self, moment: &mut Moment<'_>, limits: &DropTail, queue: &mut Fifo) {
+        *self = self.with(limits.resolve(moment.nominal));
+        while !self.holds(moment, queue.packets(), queue.bytes()) {
+            let Some(last) = queue.pop_last() else { return };
+            moment.drop(last.packet);
+        }
+    }
+
     /// Warns about packets that were larger than the limit.
     pub(crate) fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
         if self.oversized > 0 {
@@ -174,6 +188,14 @@ impl QueueDiscipline for Tail {
 
     fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Waiting> {
         self.queue.pop()
+    }
+
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.room.change(moment, limits, &mut self.queue);
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.queue.into_waiting()
     }
 
     fn backlog(&self) -> Backlog {

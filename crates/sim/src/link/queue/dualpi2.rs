@@ -2,7 +2,7 @@
 //! shares.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use super::drop_tail::Room;
+use super::drop_tail::{DropTail, Room};
 use super::fifo::Fifo;
 use super::ticks::{Ticks, ensure_periods};
 use crate::refusal::{Refusal, ensure};
@@ -252,6 +252,25 @@ impl QueueDiscipline for DualPi2 {
         self.updates.done(moment.now, !rests);
     }
 
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.room = self.room.with(limits.resolve(moment.nominal));
+        loop {
+            let Backlog { packets, bytes } = self.backlog();
+            if self.room.holds(moment, u64::from(packets), bytes.as_bytes()) {
+                return;
+            }
+            // from the tail of the longer queue
+            let is_l4s = self.l4s.packets.bytes() > self.classic.packets.bytes();
+            let queue = if is_l4s { &mut self.l4s } else { &mut self.classic };
+            let Some(last) = queue.packets.pop_last() else { return };
+            moment.drop(last.packet);
+        }
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        [self.l4s, self.classic].into_iter().flat_map(|queue| queue.packets.into_waiting()).collect()
+    }
+
     fn backlog(&self) -> Backlog {
         let (l4s, classic) = (self.l4s.packets.backlog(), self.classic.packets.backlog());
         let bytes = l4s.bytes.as_bytes() + classic.bytes.as_bytes();
@@ -270,7 +289,6 @@ impl QueueDiscipline for DualPi2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DropTail;
     use super::super::desk::Desk;
     use super::*;
     use tidegate_core::Rate;

@@ -32,6 +32,18 @@ impl Fifo {
         Some(first)
     }
 
+    /// Takes the packet that came last.
+    pub(crate) fn pop_last(&mut self) -> Option<Waiting> {
+        let last = self.waiting.pop_back()?;
+        take_away(&mut self.bytes, u64::from(last.packet.size), "bytes of a queue");
+        Some(last)
+    }
+
+    /// All packets, the oldest first.
+    pub(crate) fn into_waiting(self) -> Vec<Waiting> {
+        self.waiting.into()
+    }
+
     /// The packet that has waited longest.
     pub(crate) fn head(&self) -> Option<&Waiting> {
         self.waiting.front()

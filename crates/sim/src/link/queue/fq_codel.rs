@@ -3,7 +3,7 @@
 
 use super::codel::{CodelSettings, Control};
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use super::drop_tail::Room;
+use super::drop_tail::{DropTail, Room};
 use super::fifo::Fifo;
 use crate::counts::take_away;
 use crate::refusal::{Refusal, ensure};
@@ -215,6 +215,17 @@ impl QueueDiscipline for FqCodel {
         }
     }
 
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.room = self.room.with(limits.resolve(moment.nominal));
+        while self.is_over(moment) {
+            self.shed(moment);
+        }
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.queues.into_iter().flat_map(|queue| queue.packets.into_waiting()).collect()
+    }
+
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets, bytes: Size::from_bytes(self.bytes) }
     }
@@ -234,7 +245,6 @@ impl QueueDiscipline for FqCodel {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DropTail;
     use super::super::desk::Desk;
     use super::*;
     use std::collections::BTreeMap;

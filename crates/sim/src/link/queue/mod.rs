@@ -111,3 +111,87 @@ impl Discipline {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::desk::Desk;
+    use super::*;
+    use serde_json::{Value, json};
+    use tidegate_core::{Ecn, Size, Span, Time};
+
+    struct Any(Box<dyn QueueDiscipline>);
+
+    impl QueueDiscipline for Any {
+        fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting) {
+            self.0.enqueue(moment, waiting);
+        }
+
+        fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
+            self.0.dequeue(moment)
+        }
+
+        fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+            self.0.limit(moment, limits);
+        }
+
+        fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+            self.0.into_waiting()
+        }
+
+        fn backlog(&self) -> tidegate_core::record::Backlog {
+            self.0.backlog()
+        }
+
+        fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+            self.0.for_each(visit);
+        }
+    }
+
+    #[test]
+    fn limits_hold_at_once_and_every_packet_is_dropped_or_kept() {
+        let codel = json!({"target": 5_000_000, "interval": 100_000_000, "maxpacket": 1500, "ecn": true});
+        let mut fair = codel.clone();
+        (fair["quantum"], fair["flows"]) = (json!(1514), json!(16));
+        let pie = json!({
+            "qdelay_ref": 15_000_000, "t_update": 15_000_000, "max_burst": 150_000_000, "alpha": 0.125,
+            "beta": 1.25, "mean_pktsize": 1000, "ecn": true, "mark_ecnth": 0.1, "derandomize": true, "cap_drop": true,
+        });
+        let dual = json!({
+            "k": 2.0, "target": 15_000_000, "rtt_max": 100_000_000, "min_th": 800_000, "range": 400_000, "th_len": 1,
+            "classic_weight": 0.0625,
+        });
+        let bucket =
+            |inner: Value| json!({"rate": 2_000_000, "burst": 300_000, "mtu": 1500, "discipline": inner});
+        for (discipline, batch) in [
+            (json!("drop_tail"), 1),
+            (json!({"codel": codel}), 1),
+            // half of its longest queue at once
+            (json!({"fq_codel": fair}), 5),
+            (json!({"pie": pie}), 1),
+            (json!({"dualpi2": dual}), 1),
+            (json!({"policer": bucket(json!({"codel": codel}))}), 1),
+            (json!({"shaper": bucket(json!("drop_tail"))}), 1),
+        ] {
+            let kind: Discipline = serde_json::from_value(discipline.clone()).unwrap();
+            let room = DropTail::UNLIMITED.resolve(Rate::from_mbps(10));
+            let mut desk = Desk::new(Any(kind.start(room, 1, "link").unwrap()));
+            for number in 0..40 {
+                let ecn = if number % 3 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
+                desk.put(Time::from_millis(number), Span::ZERO, number as u32 % 5, 1000, ecn);
+            }
+            assert_eq!(desk.take_events(), []);
+            let now = Time::from_millis(41);
+            // the packet in service, of 1000 bytes, counts
+            for (limits, most) in [(DropTail::packets(31), 30), (DropTail::bytes(Size::from_bytes(8500)), 7)]
+            {
+                let before = desk.queue.backlog().packets;
+                desk.with(now, |queue, moment| queue.limit(moment, &limits));
+                let (left, dropped) = (desk.queue.backlog().packets, desk.take_events().len() as u32);
+                assert_eq!(left + dropped, before, "{discipline}");
+                assert!((most + 1 - batch..=most).contains(&left), "{discipline}: {left} of {most}");
+            }
+            let left = desk.queue.backlog().packets;
+            assert_eq!(Box::new(desk.queue).into_waiting().len() as u32, left, "{discipline}");
+        }
+    }
+}

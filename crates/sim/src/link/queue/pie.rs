@@ -1,7 +1,7 @@
 //! PIE (RFC 8033): drops or marks incoming packets at random, with a probability that holds the wait at a target.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use super::drop_tail::Room;
+use super::drop_tail::{DropTail, Room};
 use super::fifo::Fifo;
 use super::ticks::{Ticks, ensure_periods};
 use crate::refusal::{Refusal, ensure, ensure_probability};
@@ -213,6 +213,14 @@ impl QueueDiscipline for Pie {
         self.updates.done(moment.now, !rests);
     }
 
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.room.change(moment, limits, &mut self.queue);
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.queue.into_waiting()
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
@@ -232,7 +240,6 @@ impl QueueDiscipline for Pie {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DropTail;
     use super::super::desk::Desk;
     use super::*;
     use tidegate_core::{Ecn, Rate, math};

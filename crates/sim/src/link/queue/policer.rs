@@ -2,6 +2,7 @@
 
 use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
+use super::drop_tail::DropTail;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Time};
@@ -39,6 +40,14 @@ impl QueueDiscipline for Policer {
 
     fn wake(&mut self, moment: &mut Moment<'_>) {
         self.queue.wake(moment);
+    }
+
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        self.queue.limit(moment, limits);
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.queue.into_waiting()
     }
 
     fn backlog(&self) -> Backlog {

@@ -2,6 +2,7 @@
 
 use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
+use super::drop_tail::DropTail;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Size, Span, Time};
@@ -26,6 +27,13 @@ impl Shaper {
     pub(super) fn new(tokens: Tokens, queue: Box<dyn QueueDiscipline>) -> Self {
         Self { tokens, queue, next: None, is_awaited: false, wakeup: None }
     }
+
+    /// The queue and its moment: for it, a packet that waits for tokens is like one in service.
+    fn inner<'a>(&mut self, moment: &'a mut Moment<'_>) -> (Moment<'a>, &mut dyn QueueDiscipline) {
+        let next = self.next.as_ref().map(|(next, _)| next.packet.size);
+        let in_service = moment.in_service.or(next);
+        (Moment { in_service, out: &mut *moment.out, ..*moment }, &mut *self.queue)
+    }
 }
 
 impl QueueDiscipline for Shaper {
@@ -33,10 +41,8 @@ impl QueueDiscipline for Shaper {
         if !self.tokens.can_pass(waiting.packet.size) {
             return moment.drop(waiting.packet);
         }
-        // for the queue, a packet that waits for tokens is like one in service
-        let next = self.next.as_ref().map(|(next, _)| next.packet.size);
-        let mut moment = Moment { in_service: moment.in_service.or(next), out: &mut *moment.out, ..*moment };
-        self.queue.enqueue(&mut moment, waiting);
+        let (mut moment, queue) = self.inner(moment);
+        queue.enqueue(&mut moment, waiting);
     }
 
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
@@ -71,6 +77,15 @@ impl QueueDiscipline for Shaper {
         if self.queue.next_wakeup().is_some_and(|time| time <= moment.now) {
             self.queue.wake(moment);
         }
+    }
+
+    fn limit(&mut self, moment: &mut Moment<'_>, limits: &DropTail) {
+        let (mut moment, queue) = self.inner(moment);
+        queue.limit(&mut moment, limits);
+    }
+
+    fn into_waiting(self: Box<Self>) -> Vec<Waiting> {
+        self.next.into_iter().map(|(next, _)| next).chain(self.queue.into_waiting()).collect()
     }
 
     fn backlog(&self) -> Backlog {

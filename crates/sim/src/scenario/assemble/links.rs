@@ -16,7 +16,7 @@ impl Builder<'_> {
         let (name, seed) = (&spec.name, self.seed(&spec.name));
         // a link that is changed while packets wait has to be computed packet by packet
         let moved = self.scenario.moves.iter().any(|move_spec| move_spec.link.as_ref() == Some(name));
-        let service = if moved { LinkService::Managed } else { spec.service };
+        let service = if moved || settings.netem.is_some() { LinkService::Managed } else { spec.service };
         let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
             (_, LinkService::Fifo) if settings.discipline == Discipline::DropTail => {

@@ -3,7 +3,7 @@
 use super::coupling::Plans;
 use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, nodes, seed_of};
 use crate::engine::host::{Destination, Host};
-use crate::scenario::moves::{PathChange, at_move};
+use crate::scenario::moves::{CallChange, PathChange, at_move};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
     ReportInterval, ReportRule, Scenario, SpurtsSpec, VideoSource,
@@ -57,19 +57,24 @@ impl Builder<'_> {
                 built[peer] = true;
             }
             let ends = self.call(index, pair, &mut plans, &mut without_feedback, make);
-            self.path_changes([Some(index), pair], ends.map_err(|refusal| refusal.at(&key))?)?;
+            self.call_changes([Some(index), pair], ends.map_err(|refusal| refusal.at(&key))?)?;
         }
         self.nodes.extend(plans.nodes());
         Ok(without_feedback)
     }
 
-    /// Adds the routes of the moves that change the path of a call; `flows` are that of the caller and that of the callee.
-    fn path_changes(&mut self, flows: [Option<usize>; 2], ends: [(NodeId, Port); 2]) -> Result<(), Refusal> {
+    /// Adds the moves that change the limits of a call, and the routes of those that change its path; `flows` are that of
+    /// the caller and that of the callee.
+    fn call_changes(&mut self, flows: [Option<usize>; 2], ends: [(NodeId, Port); 2]) -> Result<(), Refusal> {
         let scenario = self.scenario;
         for (index, change) in scenario.moves.iter().enumerate() {
-            let (Some(path), Some(name)) = (&change.path, &change.flow) else { continue };
+            let Some(name) = &change.flow else { continue };
             let of_it = |flow: &Option<usize>| flow.is_some_and(|flow| &scenario.flows[flow].name == name);
             let Some(side) = flows.iter().position(of_it) else { continue };
+            if !change.limits.is_empty() {
+                self.calls.insert(index, CallChange::Limits(ends[side], change.limits));
+            }
+            let Some(path) = &change.path else { continue };
             let [Some(flow), other] = [flows[side], flows[1 - side]] else { continue };
             let FlowSpec { from, to, .. } = &scenario.flows[flow];
             // as seen from the flow that is named
@@ -81,7 +86,7 @@ impl Builder<'_> {
             let mut links = vec![(FlowId(flow as u32), nodes(&forward))];
             links.extend(other.map(|other| (FlowId(other as u32), nodes(&backward))));
             let signalled = change.signalled.unwrap_or(true);
-            self.paths.insert(index, PathChange { time: change.time, flows: links, routes, signalled });
+            self.calls.insert(index, CallChange::Path(PathChange { flows: links, routes, signalled }));
         }
         Ok(())
     }
@@ -307,7 +312,7 @@ fn streams(
         return Err("a media flow needs video, audio or both".into());
     }
     for stream in &mut streams {
-        stream.pauses = media.pauses.clone();
+        stream.pauses = media.pauses_of(stream.kind == tidegate_endpoint::settings::MediaKind::Video);
     }
     Ok(streams)
 }

@@ -18,7 +18,7 @@ use crate::record::target::{INTERVAL, Sharing};
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
-use crate::scenario::moves::{Moves, PathChange, of_flows};
+use crate::scenario::moves::{CallChange, Moves, PathChange, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
 use crate::scenario::{
@@ -69,8 +69,8 @@ struct Builder<'a> {
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
     external: External,
-    /// Changes of the paths of calls, by the index of their move.
-    paths: BTreeMap<usize, PathChange>,
+    /// Changes of calls, by the index of their move.
+    calls: BTreeMap<usize, CallChange>,
 }
 
 impl<'a> Builder<'a> {
@@ -96,7 +96,7 @@ impl<'a> Builder<'a> {
             nodes: Vec::new(),
             routes: Vec::new(),
             external: External::default(),
-            paths: BTreeMap::new(),
+            calls: BTreeMap::new(),
         };
         for spec in &scenario.links {
             if matches!(spec.capacity, Capacity::External) {
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
                     FlowKind::External | FlowKind::Program => Sharing::Unknown,
                 },
                 pauses: match &flow.kind {
-                    FlowKind::Media(media) => media.pauses.clone(),
+                    FlowKind::Media(media) => media.silences(),
                     _ => Vec::new(),
                 },
             });
@@ -177,9 +177,10 @@ impl<'a> Builder<'a> {
         for FlowId(index) in self.media(make)? {
             infos[index as usize].sharing = Sharing::Fixed;
         }
-        for change in self.paths.values() {
-            for (FlowId(flow), links) in &change.flows {
-                infos[*flow as usize].path.change(change.time, links.clone());
+        for (&index, change) in &self.calls {
+            let CallChange::Path(PathChange { flows, .. }) = change else { continue };
+            for (FlowId(flow), links) in flows {
+                infos[*flow as usize].path.change(scenario.moves[index].time, links.clone());
             }
         }
         let members = self.sessions(&mut infos)?;
@@ -245,7 +246,7 @@ impl<'a> Builder<'a> {
         let (duration, warmup) = (scenario.duration, scenario.warmup);
         let moves = Moves::default();
         Run { world, duration, warmup, before: None, external: self.external, moves, recordings, remarks }
-            .with_moves(&scenario.moves, self.paths)
+            .with_moves(&scenario.moves, self.calls)
     }
 
     /// Wraps the nodes at the ends of routes, so that their packets are encoded to bytes and decoded.

@@ -3,7 +3,7 @@
 use super::{Builder, Refusal, nodes};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::moves::{PathChange, at_move};
+use crate::scenario::moves::{CallChange, PathChange, at_move};
 use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpSpec};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
@@ -70,7 +70,7 @@ impl Builder<'_> {
             let path = path.map_err(|refusal| at_move(index, &refusal))?;
             let routes = vec![((source, Port::ZERO), self.route(&path, sink))];
             let flows = vec![(id, nodes(&path))];
-            self.paths.insert(index, PathChange { time: change.time, flows, routes, signalled: false });
+            self.calls.insert(index, CallChange::Path(PathChange { flows, routes, signalled: false }));
         }
         Ok(())
     }
