@@ -1672,15 +1672,8 @@ class World:
     def __new__(cls, scenario_json: str, traces: Sequence[Trace] = ..., objects: _Objects = ...) -> Self:
         """Builds the world of a scenario; the arguments are those of `run`."""
 
-    def change(
-        self,
-        link: str,
-        at_ns: int,
-        capacity_bps: int | None = None,
-        delay_ns: int | None = None,
-        loss: float | None = None,
-    ) -> None:
-        """Changes a managed link from `at_ns` on; properties that are None stay."""
+    def change(self, link: str, at_ns: int, changes: str) -> None:
+        """Makes changes of a managed link at `at_ns`, one after the other: a JSON list of tables with new properties."""
 
     def drop(self, packet: Packet, cause: str, at_ns: int) -> None:
         """Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage"."""
@@ -1713,15 +1706,8 @@ class World:
     def peek(self) -> int | None:
         """Time of the next event, as far as it is known; None if there is none before the end."""
 
-    def plan(
-        self,
-        link: str,
-        at_ns: int,
-        capacity_bps: int | None = None,
-        delay_ns: int | None = None,
-        loss: float | None = None,
-    ) -> None:
-        """Plans a change of a managed link, as a move of the scenario: it is made before all other events at `at_ns`."""
+    def plan(self, link: str, at_ns: int, changes: str) -> None:
+        """Plans changes of a managed link, as moves of the scenario: they are made before all other events at `at_ns`."""
 
     @property
     def reached_ns(self) -> int:

@@ -409,6 +409,9 @@ fn the_emulator_doubles_loses_and_damages() {
             if netem.to_string().contains("state") { (1..20).step_by(2).collect() } else { Vec::new() };
         assert_eq!(millis, expected, "{netem}");
     }
+    // a packet and its copy go ahead together
+    let ahead = json!({"duplicate": always, "delay": 3_000_000, "reorder": always, "gap": 1});
+    assert_eq!(emulated(ahead, None).accounts()[2].consumed, 40);
     // what is lost and doubled arrives once
     let both = emulated(json!({"loss": {"random": always}, "duplicate": always}), None);
     assert_eq!((both.accounts()[1].copied, both.accounts()[2].consumed), (0, 20));

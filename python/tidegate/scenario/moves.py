@@ -190,18 +190,21 @@ def to_ir(scenario: Scenario, reading: Reading) -> list[dict[str, Any]]:
     limited = links_with_limits(scenario)
     lowered_moves: dict[int, dict[str, Any]] = {}
     for position, move in sorted(enumerate(scenario.moves), key=lambda entry: entry[1].time):
-        lowered_moves[position] = move_ir = {"time": int(move.time)}
+        move_ir: dict[str, Any] = {"time": int(move.time)}
         if move.link is None:
-            limit = move.key.replace(".", "_")
-            kind = {"limits": {limit: int(move.value)}} if isinstance(move.value, Rate) else {move.key: move.value}
-            move_ir |= {"flow": move.flow, **kind}
+            move_ir["flow"] = move.flow
+            if isinstance(move.value, Rate):
+                move_ir["limits"] = {move.key.replace(".", "_"): int(move.value)}
+            else:
+                move_ir[move.key] = move.value
         else:
-            change = {move.key: _lowered(move.key, move.value, reading)}
+            change = {str(move.key): _lowered(move.key, move.value, reading)}
             if move.key == "queue":
                 limited.add(move.link)
             elif move.key == "discipline" and move.link not in limited:
                 change["queue"] = own_limits(move.value).to_ir(reading)
             move_ir |= {"link": move.link, "change": change}
+        lowered_moves[position] = move_ir
         if move.key == "path":
             move_ir |= {"back": way_back(move.value), "signalled": move.signalled}
     return [lowered_moves[position] for position in range(len(scenario.moves))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -65,7 +65,7 @@ class _Arguments:
         return self.value(name, parse) if self.has_number() else default
 
 
-def _quantity(text: str, units: dict[str, Any], noun: str, example: str) -> Decimal:
+def _quantity(text: str, units: Mapping[str, int | Decimal], noun: str, example: str) -> Decimal:
     match = _NUMBER.match(text)
     if match is None or (unit := match[2].lower()) not in units:
         raise InputError(f'found "{text}"; expected {noun}, such as {example}')

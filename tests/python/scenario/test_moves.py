@@ -193,7 +193,8 @@ def targets(run: tidegate.Run, begin: float, end: float, flow: str = "call") -> 
     mine = table.to_numpy("flow") == flow
     times, rates = table.to_numpy("t_s")[mine], table.to_numpy("target_bps")[mine]
     first = np.searchsorted(times, begin, side="right") - 1
-    return rates[max(first, 0) : np.searchsorted(times, end)]
+    held: np.ndarray = rates[max(first, 0) : np.searchsorted(times, end)]
+    return held
 
 
 def adaptive() -> list[str]:

@@ -381,7 +381,7 @@ def further_moves(dice: Dice, data: Table, end: float) -> None:
     calls = [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
     if not calls or not dice.chance(0.2):
         return
-    values = {
+    values: dict[str, Callable[[], Any]] = {
         "video": lambda: dice.chance(0.5),
         "audio": lambda: dice.chance(0.5),
         "max_rate": lambda: dice.rate(2e5, 8e6),

@@ -75,7 +75,7 @@ pub(super) struct PathChange {
 
 #[derive(Clone, Debug)]
 enum Change {
-    Link(String, LinkChange),
+    Link(String, Box<LinkChange>),
     Call(CallChange),
 }
 
@@ -223,7 +223,7 @@ impl Run {
                 Refusal::from(message).at(&format!("moves[{}]", index + 1))
             })?;
             self.changeable(link, &move_spec.change).map_err(|refusal| at_move(index, &refusal))?;
-            changes.push((move_spec.time, Change::Link(link.clone(), move_spec.change.clone())));
+            changes.push((move_spec.time, Change::Link(link.clone(), Box::new(move_spec.change.clone()))));
         }
         // moves of the same time keep their order in the scenario
         changes.sort_by_key(|&(time, _)| time);
@@ -247,7 +247,7 @@ impl Run {
                 .at(&format!("links.{link}"))
         })?;
         self.changeable(link, &change)?;
-        self.moves.add(time, Change::Link(link.to_owned(), change));
+        self.moves.add(time, Change::Link(link.to_owned(), Box::new(change)));
         Ok(())
     }
 

@@ -166,8 +166,8 @@ pub(crate) struct Netem {
     luck: Stream,
     /// Packets that wait for their times, in order of these; those of one time as they came.
     waiting: BTreeMap<(Time, u64), Held>,
-    /// A packet that goes at once.
-    ahead: Option<Held>,
+    /// Packets that go at once, the last one first: one, and perhaps its copy.
+    ahead: Vec<Held>,
     bytes: u64,
     /// Packets that came so far.
     order: u64,
@@ -193,7 +193,7 @@ impl Netem {
             settings,
             luck,
             waiting: BTreeMap::new(),
-            ahead: None,
+            ahead: Vec::new(),
             bytes: 0,
             order: 0,
             counter: 0,
@@ -242,7 +242,7 @@ impl Netem {
             || settings.reorder.probability < self.numbers.reorder.next(&mut self.luck);
         if !waits {
             self.counter = 0;
-            self.ahead = Some(held);
+            self.ahead.push(held);
             return;
         }
         let time = self.time(now, held.packet.size);
@@ -268,7 +268,7 @@ impl Netem {
     /// receiver drops.
     pub(crate) fn dequeue(&mut self, now: Time, out: &mut Outbox) -> Option<Box<Packet>> {
         loop {
-            let held = match self.ahead.take() {
+            let held = match self.ahead.pop() {
                 Some(held) => held,
                 None => self.waiting.first_entry().filter(|first| first.key().0 <= now)?.remove(),
             };
@@ -287,12 +287,12 @@ impl Netem {
 
     /// When the next packet goes; all that are due have been taken.
     pub(crate) fn next(&self) -> Option<Time> {
-        debug_assert!(self.ahead.is_none(), "a packet that goes at once is still here");
+        debug_assert!(self.ahead.is_empty(), "a packet that goes at once is still here");
         self.waiting.first_key_value().map(|(&(time, _), _)| time)
     }
 
     fn packets(&self) -> u64 {
-        (self.waiting.len() + usize::from(self.ahead.is_some())) as u64
+        (self.waiting.len() + self.ahead.len()) as u64
     }
 
     /// Packets and bytes in it.

@@ -97,6 +97,7 @@ mod tests {
     use super::*;
 
     /// iproute2's own tables, where it is installed.
+    #[expect(clippy::disallowed_methods, reason = "a test that compares with a file of the system")]
     fn installed(name: &str) -> Option<Vec<i64>> {
         let path = format!("/usr/lib/x86_64-linux-gnu/tc/{name}.dist");
         let text = std::fs::read_to_string(path).ok()?;

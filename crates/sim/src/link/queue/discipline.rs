@@ -44,7 +44,7 @@ impl Moment<'_> {
 ///
 /// The link calls it at three times: when a packet comes ([`enqueue`](Self::enqueue)), when the transmitter is free and
 /// could begin a packet at this very instant ([`dequeue`](Self::dequeue)), and when the discipline asked to be woken
-/// ([`wake`](Self::wake)). At each of them it may drop any packet that it holds. Whoever drives the run may also change
+/// ([`wake`](Self::wake)). At each of them it may drop any packet that it holds. The driver may also change
 /// the limits ([`limit`](Self::limit)) or replace the discipline ([`into_waiting`](Self::into_waiting)). Every packet
 /// that it was given must come back exactly once: out of `dequeue` or `into_waiting`, or through [`Moment::drop`]; the
 /// world's accounting of packets detects a discipline that loses one.
