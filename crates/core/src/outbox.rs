@@ -47,6 +47,8 @@ pub struct Died {
     pub at: Time,
     /// Cause of the drop.
     pub cause: Cause,
+    /// Whether it was a copy that the network had made.
+    pub duplicate: bool,
 }
 
 /// Output buffer of nodes: packets that they send, drop or consume, and facts.
@@ -61,6 +63,8 @@ pub struct Outbox {
     pub handed: Vec<Handed>,
     /// Dropped packets that were fed, oldest first, if the driver wants them; the driver empties the list.
     pub died: Option<Vec<Died>>,
+    /// Numbers of fed packets of which the network has made a copy, oldest first; kept beside `died`.
+    pub doubled: Vec<u64>,
     /// Reason for which the run cannot continue.
     pub failure: Option<String>,
     node: NodeId,
@@ -89,6 +93,7 @@ impl Outbox {
             record,
             handed: Vec::new(),
             died: None,
+            doubled: Vec::new(),
             failure: None,
             node: NodeId::default(),
             spare: Vec::new(),
@@ -195,6 +200,9 @@ impl Outbox {
     pub fn double(&mut self, now: Time, packet: Packet) -> Box<Packet> {
         self.account().copied += 1;
         self.record.copied(now, &packet);
+        if self.died.is_some() {
+            self.doubled.extend(packet.tag());
+        }
         self.boxed(Packet { duplicate: true, ..packet })
     }
 
@@ -215,8 +223,8 @@ impl Outbox {
         self.account().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
-        if let (Some(died), Some(tag)) = (&mut self.died, packet.tag().filter(|_| !packet.duplicate)) {
-            died.push(Died { tag, at: now, cause });
+        if let (Some(died), Some(tag)) = (&mut self.died, packet.tag()) {
+            died.push(Died { tag, at: now, cause, duplicate: packet.duplicate });
         }
     }
 

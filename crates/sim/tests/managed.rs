@@ -300,6 +300,52 @@ fn packets_that_wait_come_into_the_other_queue_in_order_and_the_last_ones_do_not
     }
 }
 
+/// Flows and times of sending of what arrives.
+#[derive(Default)]
+struct Order(Vec<(u32, Time)>);
+
+impl Recorder for Order {
+    fn arrived(&mut self, _now: Time, packet: &Packet) {
+        self.0.push((packet.flow.0, packet.sent));
+    }
+}
+
+/// Two flows in queues of their own come into one as they came to the link, and not queue by queue.
+#[test]
+fn packets_of_several_queues_come_into_one_in_the_order_of_time() {
+    let source = |flow: u32, start_us: i64| UdpSettings {
+        flow: FlowId(flow),
+        route: RouteId(0),
+        size: 1000,
+        start: Time::from_micros(start_us),
+        stop: Time::from_millis(20),
+        pattern: Pattern::Cbr,
+        rate: Rate::from_mbps(8),
+        schedule: None,
+        jitter: Span::ZERO,
+    };
+    let fair = json!({"fq_codel": {
+        "target": 900_000_000, "interval": 900_000_000, "maxpacket": 1500, "ecn": true, "quantum": 1514, "flows": 1024,
+    }});
+    let nodes: Vec<Box<dyn Node>> = vec![
+        Box::new(UdpSource::new("one", 1, source(0, 0)).unwrap()),
+        Box::new(ManagedLink::new("link", 1, settings(json!({"discipline": fair}))).unwrap()),
+        Box::new(Sink::new("sink")),
+        Box::new(UdpSource::new("other", 1, source(1, 500)).unwrap()),
+    ];
+    let route = [1, 2].map(|node| (NodeId(node), Port::ZERO)).to_vec();
+    let mut world = World::new(nodes, vec![route], Box::<Order>::default());
+    change(&mut world, Time::from_millis(25), queue_change(json!({"discipline": "drop_tail"}))).unwrap();
+    world.run_until(Time::from_secs(1)).unwrap();
+    let recorder: Box<dyn Any> = world.finish().unwrap();
+    let order = recorder.downcast::<Order>().unwrap().0;
+    // thirteen have left by turns; the others go by their times
+    assert_eq!(order.len(), 40);
+    let later: Vec<Time> = order[13..].iter().map(|&(_, sent)| sent).collect();
+    assert!(later.is_sorted(), "{order:?}");
+    assert!(order[13..].iter().filter(|&&(flow, _)| flow == 1).count() > 10);
+}
+
 /// A bucket of one packet that is filled in 50 ms: the first packet arrives at 2 ms, the second one at 52 ms.
 #[test]
 fn a_packet_that_waits_for_tokens_goes_when_the_shaper_does() {

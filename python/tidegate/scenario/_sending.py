@@ -55,15 +55,15 @@ class Sending:
         self._ir, self._end = ir, int(ir["duration"])
         self._ways, self._capacities = Ways(ir), Capacities(ir, traces)
         self._names: dict[tuple[str, str], list[str]] = {}
-        self._delays = {link["name"]: int(link["settings"]["delay"]) for link in ir["links"]}
-        self._jittery = {link["name"] for link in ir["links"] if link["settings"]["jitter"] != "none"}
+        self._delays = {link["name"]: _least_delay(link["settings"]) for link in ir["links"]}
+        self._jittery = {link["name"] for link in ir["links"] if _is_jittery(link["settings"])}
         self._running: dict[tuple[str, bool], int] = {}
         self._most: dict[str, int] = {}
         for move in ir.get("moves", ()):
             change = move.get("change", {})
-            if "delay" in change:
-                self._delays[move["link"]] = min(self._delays.get(move["link"], 0), int(change["delay"]))
-            if change.get("jitter", "none") != "none":
+            if "delay" in change or "netem" in change:
+                self._delays[move["link"]] = min(self._delays.get(move["link"], 0), int(change.get("delay", 0)))
+            if _is_jittery(change):
                 self._jittery.add(move["link"])
             if most := move.get("limits", {}).get("max_rate"):
                 self._most[move["flow"]] = max(most, self._most.get(move["flow"], 0))
@@ -168,6 +168,17 @@ class Sending:
         """Whether acknowledgments arrive at different times; several of one instant (unlimited links) make one row."""
         names = (*sender.out, *sender.back)
         return not self._jittery.isdisjoint(names) or self._bottleneck_bits(names, sender.begin, sender.end) < math.inf
+
+
+def _least_delay(settings: Ir) -> int:
+    """The shortest delay of a link in ns: its own, and that of an emulator less what its tables take off at most."""
+    netem = settings.get("netem") or {}
+    return int(settings["delay"]) + max(0, int(netem.get("delay", 0)) - 4 * int(netem.get("jitter", 0)))
+
+
+def _is_jittery(settings: Ir) -> bool:
+    """Whether packets that are served together arrive at different times."""
+    return settings.get("jitter", "none") != "none" or bool((settings.get("netem") or {}).get("jitter"))
 
 
 def _moved_paths(ir: Ir) -> dict[str, list[tuple[int, list[str], list[str]]]]:

@@ -98,22 +98,25 @@ class Capacities:
 
     def _of_link(self, link: Ir) -> Amount:
         capacity, tokens = self._of_capacity(link["capacity"]), _tokens(link["settings"]["discipline"])
+        emulated = _emulated(link["settings"].get("netem"))
         # what holds from each time on
-        stretches = [(0, capacity, tokens)]
+        stretches = [(0, (capacity, tokens, emulated))]
         for time, change in self._moves.get(link["name"], ()):
             if "capacity" in change:
                 capacity = _steady(float(change["capacity"]))
             if "discipline" in change:
                 tokens = _tokens(change["discipline"])
-            stretches.append((time, capacity, tokens))
+            if "netem" in change:
+                emulated = _emulated(change["netem"])
+            stretches.append((time, (capacity, tokens, emulated)))
 
         def amount(begin: int, end: int) -> float:
             bits = 0.0
-            ends = [time for time, *_ in stretches[1:]]
-            for (start, carried, allowed), stop in zip(stretches, [*ends, end], strict=True):
+            ends = [time for time, _ in stretches[1:]]
+            for (start, limits), stop in zip(stretches, [*ends, end], strict=True):
                 first, last = max(start, begin), min(stop, end)
                 if first < last:
-                    bits += min(carried(first, last), allowed(first, last))
+                    bits += min(limit(first, last) for limit in limits)
             return bits
 
         return amount
@@ -144,6 +147,14 @@ def _tokens(discipline: Any) -> Amount:
             rate, burst = float(bucket["rate"]), 8.0 * bucket["burst"]
             return lambda begin, end: burst + rate * (end - begin) / SECOND
     return lambda _begin, _end: math.inf
+
+
+def _emulated(netem: Ir | None) -> Amount:
+    """The bound of an emulator, if it has a rate; its overhead may be negative."""
+    rate = (netem or {}).get("rate")
+    if rate is None or rate.get("overhead", 0) < 0 or rate.get("cell_overhead", 0) < 0:
+        return lambda _begin, _end: math.inf
+    return _steady(8.0 * rate["bytes_per_s"])
 
 
 def _busiest(trace: Trace, scale: float) -> Amount:

@@ -111,6 +111,57 @@ def test_programs_go_over_to_another_path_in_both_directions(tmp_path: Path) -> 
         assert delays[~before].min() > 0.05, flow
 
 
+EMULATED = """
+name = "emulated"
+duration = "10s"
+
+[[links]]
+name = "there"
+from = "left"
+to = "right"
+netem = "delay 40ms duplicate 30% loss 10%"
+back = { netem = "delay 20ms" }
+[[flows]]
+name = "call"
+from = "left"
+to = "right"
+media = {}
+"""
+
+# 300 numbers from A; B tells how many came, how many of them twice, and in what order
+COUNT = """
+import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004)); s.settimeout(1.5)
+peer = (os.environ["TIDEGATE_PEER"], 5004)
+if os.environ["TIDEGATE_SIDE"] == "A":
+    while not os.path.exists("ready-" + peer[0]): time.sleep(0.01)
+    for number in range(300): s.sendto(b"%d" % number + bytes(500), peer); time.sleep(0.004)
+    s.settimeout(5); s.recv(2000)
+else:
+    open("ready-" + os.environ["TIDEGATE_ADDRESS"], "w").close()
+    seen = []
+    try:
+        while True: seen.append(int(s.recv(2000).rstrip(bytes(1))))
+    except TimeoutError: s.sendto(b"over", peer)
+    sys.stdout.write(f"{len(set(seen))} {len(seen) - len(set(seen))} {seen == sorted(seen)}\\n")
+"""
+
+
+def test_programs_get_the_copies_that_the_emulator_makes(tmp_path: Path) -> None:
+    (tmp_path / "emulated.toml").write_text(EMULATED)
+    done = shell(tmp_path, "emulated.toml", "--out", "run", "--json", programs=(COUNT, COUNT))
+    summary = told(done)
+    assert summary["session"]["replay_differs"] is None
+    came, twice, in_order = done.stdout.split()[:3]
+    # a packet is lost for good if it has no copy, and both are lost as each
+    assert 240 <= int(came) <= 295
+    assert 50 <= int(twice) <= 110
+    assert in_order == "True"
+    sent = {one["flow"]: one for one in summary["flows"]}["A-1"]
+    assert sent["packets_sent"] == 300
+    assert sent["one_way_delay_ms_min"] == pytest.approx(40, abs=0.001)
+
+
 # the addresses that it can send to, and those that answer
 ASK = """
 import os, socket, sys, time

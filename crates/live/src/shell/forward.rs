@@ -300,7 +300,7 @@ impl Shell {
     fn advance(&mut self, until: Time, ports: Option<[&Port; 2]>) -> Result<bool, Error> {
         let Self { model, log, counts, late, spare, begin, bridge, .. } = self;
         let on_exit = |exit: PacketExit<Vec<u8>>| {
-            let PacketExit { number, at: due, from, fate, mut bytes } = exit;
+            let PacketExit { number, at: due, from, fate, mut bytes, duplicate } = exit;
             let mut written = None;
             if let (Fate::Arrives { marked }, Some(ports)) = (fate, ports) {
                 if marked {
@@ -321,7 +321,10 @@ impl Shell {
                     Err(_) => counts.unwritten += 1,
                 }
             }
-            log.put(Row::Fate(FateRecord { number, at: due, fate, written }));
+            // a copy is no packet of its own
+            if !duplicate {
+                log.put(Row::Fate(FateRecord { number, at: due, fate, written }));
+            }
             if spare.len() < 1024 {
                 spare.push(bytes);
             }

@@ -3,6 +3,7 @@
 
 use super::{Names, Side};
 use std::collections::VecDeque;
+use tidegate_core::outbox::Died;
 use tidegate_core::{Cause, Ecn, NodeId, Span, Time};
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::scenario::{Outcome, Run};
@@ -32,6 +33,8 @@ pub struct PacketExit<B> {
     pub fate: Fate,
     /// The bytes with which it entered.
     pub bytes: B,
+    /// Whether it is a copy that the network has made of the packet of this number.
+    pub duplicate: bool,
 }
 
 /// A packet that has entered the model.
@@ -45,11 +48,14 @@ pub struct EnteredPacket {
     pub clamped: Span,
 }
 
+#[derive(Clone)]
 struct PendingPacket<B> {
     from: Side,
     size: u32,
     capable: Ecn,
     bytes: B,
+    /// Copies of it that are in the model, too.
+    copies: u32,
 }
 
 /// Bytes of packets that are in the model at once, at most: 2 Gb/s for a second.
@@ -73,7 +79,7 @@ pub struct Model<B> {
     simulated: Time,
 }
 
-impl<B> Model<B> {
+impl<B: Clone> Model<B> {
     /// The world of a scenario with external flows for the programs: on each side those of its `names` that the
     /// scenario has.
     ///
@@ -154,7 +160,7 @@ impl<B> Model<B> {
         }
         *latest = entry;
         let number = self.first + self.pending.len() as u64;
-        self.pending.push_back(Some(PendingPacket { from, size, capable: ecn, bytes }));
+        self.pending.push_back(Some(PendingPacket { from, size, capable: ecn, bytes, copies: 0 }));
         self.bytes += u64::from(size);
         let fed = self.run.feed(source, entry, size, ecn, number);
         assert!(fed, "the source of {}-{} is no external flow", from.name(), flow + 1);
@@ -177,27 +183,28 @@ impl<B> Model<B> {
             // the engine stops at each packet that it hands over, before many events: they count as one
             let batch = remaining.min(1024);
             let done = self.run.run_driven(until, batch)?;
+            for number in self.run.take_doubled() {
+                if let Some(packet) = self.pending(number) {
+                    packet.copies += 1;
+                }
+            }
             // packets were dropped at or before the event at which the engine stopped
             for died in self.run.take_died() {
-                if let Some(pending) = self.release(died.tag) {
-                    let (from, bytes) = (pending.from, pending.bytes);
-                    on_exit(PacketExit {
-                        number: died.tag,
-                        at: died.at,
-                        from,
-                        fate: Fate::Dies(died.cause),
-                        bytes,
-                    });
+                let Died { tag: number, at, cause, duplicate } = died;
+                if let Some(PendingPacket { from, bytes, .. }) = self.release(number) {
+                    on_exit(PacketExit { number, at, from, fate: Fate::Dies(cause), bytes, duplicate });
                 }
             }
             let handed = self.run.take_handed();
             let now = self.run.now();
             for delivery in &handed {
-                let Some(number) = delivery.packet.tag() else { continue };
-                if let Some(pending) = self.release(number) {
-                    let marked = delivery.packet.ecn == Ecn::Ce && pending.capable != Ecn::Ce;
-                    let (from, bytes) = (pending.from, pending.bytes);
-                    on_exit(PacketExit { number, at: now, from, fate: Fate::Arrives { marked }, bytes });
+                let (Some(number), duplicate) = (delivery.packet.tag(), delivery.packet.duplicate) else {
+                    continue;
+                };
+                if let Some(PendingPacket { from, bytes, capable, .. }) = self.release(number) {
+                    let marked = delivery.packet.ecn == Ecn::Ce && capable != Ecn::Ce;
+                    let fate = Fate::Arrives { marked };
+                    on_exit(PacketExit { number, at: now, from, fate, bytes, duplicate });
                 }
             }
             if done {
@@ -212,9 +219,19 @@ impl<B> Model<B> {
         Ok(done)
     }
 
-    fn release(&mut self, number: u64) -> Option<PendingPacket<B>> {
+    fn pending(&mut self, number: u64) -> Option<&mut PendingPacket<B>> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        let pending = self.pending.get_mut(index)?.take();
+        self.pending.get_mut(index)?.as_mut()
+    }
+
+    /// The packet of a number, one time less than there are copies of it.
+    fn release(&mut self, number: u64) -> Option<PendingPacket<B>> {
+        let packet = self.pending(number)?;
+        if packet.copies > 0 {
+            packet.copies -= 1;
+            return Some(packet.clone());
+        }
+        let pending = self.pending[(number - self.first) as usize].take();
         self.bytes -= pending.as_ref().map_or(0, |pending| u64::from(pending.size));
         while let Some(None) = self.pending.front() {
             self.pending.pop_front();

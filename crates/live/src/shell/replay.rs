@@ -31,7 +31,10 @@ pub fn replay(run: Run, names: &Names, arrivals: &[Arrival], end: Time) -> Resul
     let mut advance = |model: &mut Model<()>, until| {
         let on_exit = |exit: super::model::PacketExit<()>| {
             let number = order[exit.number as usize].number;
-            fates.push(FateRecord { number, at: exit.at, fate: exit.fate, written: None });
+            // a copy is no packet of its own
+            if !exit.duplicate {
+                fates.push(FateRecord { number, at: exit.at, fate: exit.fate, written: None });
+            }
         };
         model.advance(until, u64::MAX, on_exit).map_err(|stopped| stopped.to_string())
     };

@@ -315,6 +315,11 @@ impl World {
         self.out.died.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Numbers of the fed packets of which a copy was made since the last call, oldest first, if deaths are watched.
+    pub fn take_doubled(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.out.doubled)
+    }
+
     /// Calls `tell` with node `id`, so that the driver can change what the node does now or later; `None` if there is
     /// no such node, or it is no `T`.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {

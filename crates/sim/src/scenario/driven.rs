@@ -56,6 +56,12 @@ impl Run {
         self.world.take_died()
     }
 
+    /// Numbers of the fed packets of which the network has made a copy since the last call, oldest first; only after
+    /// [`Run::watch_deaths`].
+    pub fn take_doubled(&mut self) -> Vec<u64> {
+        self.world.take_doubled()
+    }
+
     /// Lets packet `number` at the external link `link` go on along its route at `time`, or die of `cause`. False if
     /// the driver holds no such packet. Times must not go back, from call to call or behind [`Run::now`].
     #[must_use]
