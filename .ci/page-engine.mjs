@@ -19,8 +19,8 @@ for (let step = 1; world.now < world.duration; step += 1) {
     const next = Math.min(world.now + ((step * 7) % 499) / 1e3 + 0.007, planned[0]?.time_s ?? Infinity, world.duration);
     while (!world.step(next, 1000));
     while (planned.length > 0 && planned[0].time_s === world.now) {
-        const { time_s, link, capacity, delay, loss } = planned.shift();
-        world.change(link, time_s, capacity, delay, loss);
+        const { time_s, link, change } = planned.shift();
+        world.change(link, time_s, JSON.stringify(change));
     }
     const news = world.read();
     let place = 0;
