@@ -1,6 +1,6 @@
 // Runs the engine for browsers: node page-engine.mjs FOLDER SCENARIO.json [CHANGES.json [TRACES.json]]
 // FOLDER is what crates/wasm/build wrote, SCENARIO a lowered scenario, TRACES the list of what it plays. The run goes in uneven steps, is read and asked
-// for its metrics on the way, and changed by hand at the times of CHANGES ([{time_s, link, capacity, delay, loss}]).
+// for its metrics on the way, and changed by hand at the times of CHANGES ([{time_s, link, change}], a change as the engine takes it).
 // Prints the digest.
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

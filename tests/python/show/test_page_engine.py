@@ -64,5 +64,6 @@ def test_a_recorded_capacity_and_changes_by_hand_have_the_digest_of_python(engin
     world = live_world(scenario)
     world.step(until="7.25s")
     world.change("uplink", capacity="600kbps", loss="1%")
-    changes: list[dict[str, object]] = [{"time_s": 7.25, "link": "uplink", "capacity": 600_000, "loss": 0.01}]
+    change = {"capacity": 600_000, "loss": {"bernoulli": 0.01}}
+    changes: list[dict[str, object]] = [{"time_s": 7.25, "link": "uplink", "change": change}]
     assert in_node(engine, scenario, tmp_path, changes) == world.finish().digest
