@@ -41,7 +41,8 @@ test("rates have three significant digits", () => {
 });
 
 test("the engine and the document are told the same", () => {
-  assert.deepEqual(loweredMove(capacity(12_350, 500_000)), { time: 12_350_000_000, link: "line", capacity: 500_000 });
+  assert.deepEqual(loweredMove(capacity(12_350, 500_000)), { time: 12_350_000_000, link: "line", change: { capacity: 500_000 } });
+  assert.deepEqual(loweredMove({ at: 1, link: "line", key: "loss", value: 0.07 }).change, { loss: { bernoulli: 0.07 } });
   assert.deepEqual(documentMove(capacity(12_350, 500_000)), { time: "12.35s", link: "line", key: "capacity", value: "500kbps" });
   assert.deepEqual(documentMove({ at: 1, link: "line", key: "delay", value: 35_000_001 }), { time: "0.001s", link: "line", key: "delay", value: "35000001ns" });
   assert.equal(documentMove({ at: 1, link: "line", key: "loss", value: 0.07 }).value, "7%");
