@@ -109,10 +109,10 @@ class Capacities:
             if "netem" in change:
                 emulated = _emulated(change["netem"])
             stretches.append((time, (capacity, tokens, emulated)))
+        ends = [time for time, _ in stretches[1:]]
 
         def amount(begin: int, end: int) -> float:
             bits = 0.0
-            ends = [time for time, _ in stretches[1:]]
             for (start, limits), stop in zip(stretches, [*ends, end], strict=True):
                 first, last = max(start, begin), min(stop, end)
                 if first < last:

@@ -374,11 +374,16 @@ def scenario(seed: int) -> Table:
     return data
 
 
+def single_calls(data: Table) -> list[Table]:
+    """The calls that are one flow each, and none of a radio network's users."""
+    return [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
+
+
 def further_moves(dice: Dice, data: Table, end: float) -> None:
     """Now and then moves of all keys of links, and of calls."""
     if dice.chance(0.2):
         data["moves"] = [*data.get("moves", []), *changes(dice, data["links"], end)]
-    calls = [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
+    calls = single_calls(data)
     if not calls or not dice.chance(0.2):
         return
     values: dict[str, Callable[[], Any]] = {
@@ -410,7 +415,7 @@ def further_faults(dice: Dice, data: Table) -> None:
 
 def other_paths(dice: Dice, data: Table, end: float) -> None:
     """Now and then another link between the ends of a call, to which the call goes over, and perhaps back."""
-    calls = [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
+    calls = single_calls(data)
     if not calls or not dice.chance(0.2):
         return
     call = dice.pick(*calls)

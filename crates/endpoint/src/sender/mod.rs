@@ -267,7 +267,7 @@ impl Sender {
         if matches!(self.life, Life::Waiting(_)) && now >= self.start {
             self.begin(now, path, out);
         }
-        if !matches!(self.life, Life::Running(_)) {
+        if !self.is_running() {
             self.update_wakeup();
             return false;
         }
@@ -287,7 +287,7 @@ impl Sender {
 
     /// Sends the packets that may leave, and tells the controller if the application's limit has changed.
     fn work(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
-        if !matches!(self.life, Life::Running(_)) {
+        if !self.is_running() {
             return;
         }
         if self.forget_due() <= now {
@@ -585,7 +585,7 @@ impl Sender {
 
     /// The sender reports of the streams that have sent since the last report but one.
     pub(crate) fn reports(&mut self, now: Time, path: &Path) -> Vec<rtcp::SenderReport> {
-        if !matches!(self.life, Life::Running(_)) {
+        if !self.is_running() {
             return Vec::new();
         }
         let clock = clock(now, path.clock_offset);

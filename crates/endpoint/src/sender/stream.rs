@@ -62,7 +62,7 @@ pub(super) struct OutStream {
     pub(super) extensions: Extensions,
     source: Option<(Box<dyn Source>, Shape)>,
     /// The largest rate of encoded media that the application allows.
-    limit: Rate,
+    limit: Option<Rate>,
     frame_dropper: CwndFrameDropper,
     /// Pictures that the encoder left out.
     unencoded: u64,
@@ -117,7 +117,7 @@ impl OutStream {
             signalled,
             extensions,
             source,
-            limit: Rate::MAX,
+            limit: None,
             frame_dropper: CwndFrameDropper::default(),
             unencoded: 0,
             pauses,
@@ -330,7 +330,7 @@ impl OutStream {
     /// The largest rate that it uses, as rates count bytes; `None`: unlimited.
     pub(super) fn max_rate(&self) -> Option<Rate> {
         let (source, shape) = self.source.as_ref()?;
-        let max = source.bounds().max.or((self.limit < Rate::MAX).then_some(self.limit))?.min(self.limit);
+        let max = [source.bounds().max, self.limit].into_iter().flatten().min()?;
         Some(match source.packet_size() {
             // its rate counts RTP packets
             Some(size) => max.scaled(f64::from(size + shape.below) / f64::from(size)),
@@ -356,7 +356,7 @@ impl OutStream {
     /// Sets the largest rate of encoded media, if it is video that follows a target.
     pub(super) fn limit(&mut self, rate: Rate) {
         if self.is_video() && self.adapts() {
-            self.limit = rate;
+            self.limit = Some(rate);
         }
     }
 
@@ -369,7 +369,7 @@ impl OutStream {
         };
         let toggled = std::mem::replace(&mut self.suspended, suspended) != suspended;
         if let Some((source, shape)) = &mut self.source {
-            let mut media = shape.net(target, source.frame_rate()).min(self.limit);
+            let mut media = shape.net(target, source.frame_rate()).min(self.limit.unwrap_or(Rate::MAX));
             if pushback > 0.0 && source.leaves_out() {
                 media = self.frame_dropper.set(media.min(source.uses()), pushback, source.bounds().min);
             } else {

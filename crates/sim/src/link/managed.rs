@@ -98,9 +98,7 @@ impl ManagedLink {
     pub fn changeable(&self, change: &LinkChange) -> Result<(), Refusal> {
         change.capacity.map_or(Ok(()), |_| self.server.changeable())?;
         self.medium.changeable(change)?;
-        if let Some(netem) = &change.netem {
-            Netem::new(netem.clone(), self.seed, &self.name)?;
-        }
+        change.netem.as_ref().map_or(Ok(()), |netem| netem.check())?;
         let has_queue = self.server.status_process().is_none();
         ensure(has_queue || change.queue.is_none(), || beside_statuses("queue"))?;
         let Some(discipline) = &change.discipline else { return Ok(()) };
@@ -120,7 +118,7 @@ impl ManagedLink {
         }
         if let Some(settings) = change.netem.clone() {
             match &mut self.netem {
-                Some(netem) => netem.change(settings)?,
+                Some(netem) => netem.change(settings),
                 none => *none = Some(Box::new(Netem::new(settings, self.seed, &self.name)?)),
             }
         }

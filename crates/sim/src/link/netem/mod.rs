@@ -11,6 +11,7 @@ mod tables;
 pub use loss::LossModel;
 pub use tables::Distribution;
 
+use crate::counts::take_away;
 use crate::refusal::{Refusal, ensure};
 use loss::LossState;
 use random::Correlated;
@@ -120,7 +121,8 @@ impl Default for NetemSettings {
 }
 
 impl NetemSettings {
-    fn check(&self) -> Result<(), Refusal> {
+    /// Checks that the values are in their ranges.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         ensure(!self.delay.is_negative(), || Refusal::new("netem.delay", self.delay, "zero or more"))?;
         // `netem_change` caps it at `INT_MAX` ns
         let largest = Span::from_nanos(i64::from(i32::MAX));
@@ -200,14 +202,12 @@ impl Netem {
         })
     }
 
-    /// Changes the settings for packets that come from now on (`netem_change`).
-    pub(crate) fn change(&mut self, settings: NetemSettings) -> Result<(), Refusal> {
-        settings.check()?;
+    /// Changes the settings, which must be valid, for packets that come from now on (`netem_change`).
+    pub(crate) fn change(&mut self, settings: NetemSettings) {
         self.numbers = Numbers::new(&settings, &mut self.luck);
         self.loss = LossState::default();
         self.settings = settings;
         self.counter = 0;
-        Ok(())
     }
 
     /// Takes in a packet (`netem_enqueue`); afterwards all that are due have to be taken out.
@@ -264,15 +264,14 @@ impl Netem {
         from + delay + rate.time(size)
     }
 
-    /// Takes the next packet whose time has come (`netem_dequeue`); `None` also after one that is damaged, which the
-    /// receiver drops.
+    /// Takes the next packet whose time has come (`netem_dequeue`). A damaged one is dropped, as its receiver does.
     pub(crate) fn dequeue(&mut self, now: Time, out: &mut Outbox) -> Option<Box<Packet>> {
         loop {
             let held = match self.ahead.pop() {
                 Some(held) => held,
                 None => self.waiting.first_entry().filter(|first| first.key().0 <= now)?.remove(),
             };
-            self.bytes -= u64::from(held.packet.size);
+            take_away(&mut self.bytes, u64::from(held.packet.size), "bytes of an emulator");
             if !held.corrupt {
                 return Some(held.packet);
             }
