@@ -13,6 +13,7 @@ import linux_tcp
 from kept import kept
 from support import jain, markdown
 from tidegate import Scenario, run
+from tidegate.results.stats import Interval
 from tidegate.show import view
 
 WAYS = {way: {"recovery": way, "delayed_ack": False} for way in ("rfc6675", "rack")}
@@ -68,14 +69,20 @@ def standstills(
 
 
 HEAD = ("longest, s", "over 2 s, %", "over 5 s, %", "goodput", "Jain", "wait, ms", "drops")
+DIGITS = {"goodput": 3, "jain": 3, "wait": 1, "drops": 0}
+"""Digits of the measures that each run has."""
 
 
-def _cells(runs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The measures of some runs, under :data:`HEAD`."""
+def _cells(runs: Sequence[Mapping[str, Any]], *, spread: bool = False) -> tuple[str, ...]:
+    """The measures of some runs, under :data:`HEAD`; with `spread` means with half of their 95 % interval."""
     longest = np.concatenate([run["longest"] for run in runs])
-    goodput, index, wait, drops = (np.mean([run[key] for run in runs]) for key in ("goodput", "jain", "wait", "drops"))
     stood = (f"{100 * np.mean(longest > limit):.0f}" for limit in (2, 5))
-    return f"{longest.max():.1f}", *stood, f"{goodput:.3f}", f"{index:.3f}", f"{wait:.1f}", f"{drops:.0f}"
+    means = []
+    for key, digits in DIGITS.items():
+        interval = Interval.of([run[key] for run in runs])
+        half = f" ± {interval.half:.{digits}f}" if spread else ""
+        means.append(f"{interval.mean:.{digits}f}{half}")
+    return f"{longest.max():.1f}", *stood, *means
 
 
 def table_of_standstills() -> str:
@@ -113,11 +120,11 @@ def table_of_linux(algorithm: str, flows: int) -> str:
     rows: list[tuple[Any, ...]] = []
     for cell, runs in in_linux().items():
         if cell[:2] == (algorithm, flows):
-            rows.append((cell[2], "Linux", len(runs), *_cells(runs)))
+            rows.append((cell[2], "Linux", len(runs), *_cells(runs, spread=True)))
             path = (algorithm, flows, linux_tcp.MBPS, linux_tcp.DELAY_MS, cell[2])
             for way, keys in LIKE_LINUX.items():
                 ours = [standstills(*path, keys, seed) for seed in SEEDS]
-                rows.append(("", way, len(ours), *_cells(ours)))
+                rows.append(("", way, len(ours), *_cells(ours, spread=True)))
     return markdown(("discipline", "TCP", "runs", *HEAD), 2, rows)
 
 
