@@ -2,7 +2,7 @@
 
 import { Drag, STEP } from "./drag.ts";
 import { MoveList } from "./movelist.ts";
-import { add as put, ended, isLinkMove, MOVES_MAX, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
+import { add as put, ended, isLinkMove, MOVES_MAX, nextDownload, ownPaths, pathAt, roundRate, running, spoken, type LinkMove } from "./moves.ts";
 import { capacityKind, ownValue, switched, withGap } from "./plan.ts";
 import { begin } from "./play.ts";
 import type { Situation } from "./payload.ts";
@@ -92,6 +92,7 @@ export class Controls {
     click("loss", () => this.loss());
     click("outage", () => this.gap(OUTAGE, 0));
     click("handover", () => this.gap(HANDOVER, LONGER));
+    click("path", () => this.path());
     click("undo", () => this.undo());
     click("reset", () => {
       runner.reset();
@@ -158,6 +159,7 @@ export class Controls {
     const restorable = ownValue(this.runner.play, "loss") !== null;
     get("loss").title = `The link loses 5 % of its packets at random, from now on${restorable ? "" : `. ${LOSS_REPLACED}`}`;
     get("download").hidden = situation.download === null;
+    get("path").hidden = situation.paths.length < 2;
     get<HTMLInputElement>("ahead").value = "0";
   }
 
@@ -242,6 +244,21 @@ export class Controls {
     const flow = nextDownload(runner.play.moves, runner.play.situation.lowered.flows.map((flow) => flow.name));
     runner.add({ at, flow, running: true });
     say(`${flow} begins.`);
+  }
+
+  /** The path that the call takes next by the button, of those that it can take. */
+  private nextPath(): readonly string[] {
+    const { situation, moves } = this.runner.play;
+    const now = pathAt([...ownPaths(situation), ...moves], situation.paths[0]!, this.runner.present);
+    const index = situation.paths.findIndex((path) => String(path) === String(now));
+    return situation.paths[(index + 1) % situation.paths.length]!;
+  }
+
+  private path(): void {
+    const { runner } = this;
+    const path = this.nextPath();
+    runner.add({ at: runner.present, flow: runner.play.situation.flow, path });
+    say(`The call goes over ${path.join(", ")}; what is under way stays on its links.`);
   }
 
   private loss(): void {
@@ -368,6 +385,11 @@ export class Controls {
     if (document.activeElement !== slider || this.fromSlider(Number(slider.value)) !== bps) slider.value = String(this.toSlider(bps));
     if (slider.getAttribute("aria-valuetext") !== capacityWords) slider.setAttribute("aria-valuetext", capacityWords);
     notice("error", runner.error !== null ? `The run stopped: ${runner.error.replace(/\.?$/, ".")} Undo or reset goes on.` : play.situation.refused !== null ? get("error").textContent : null);
+    if (play.situation.paths.length > 1) {
+      const next = this.nextPath().join(", ");
+      text("path", `over ${next}`);
+      get("path").title = `The call goes over ${next} from now on, and both its ends hear of it; what is under way stays on its links`;
+    }
     pressed("download", running(play.moves, runner.present).length > 0);
     this.showLoss();
     get<HTMLButtonElement>("undo").disabled = !runner.canUndo;

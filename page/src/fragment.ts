@@ -175,6 +175,12 @@ function checkedMoves(list: unknown, situation: Situation, end: number): Move[] 
   for (const [index, entry] of list.entries()) {
     const entryName = `change ${index + 1}`;
     if (typeof entry !== "object" || entry === null || !isWhole(entry.at, end)) throw broken(entryName, entry, `a time in whole milliseconds up to ${end}`);
+    if ("path" in entry) {
+      const path = situation.paths.find((path) => JSON.stringify(path) === JSON.stringify(entry.path));
+      if (!path || entry.flow !== situation.flow) throw broken(entryName, entry, "a path that the call can take");
+      moves = add(moves, { at: entry.at, flow: situation.flow, path });
+      continue;
+    }
     if ("flow" in entry) {
       const fits = situation.download !== null && /^download-\d{1,6}$/.test(entry.flow) && typeof entry.running === "boolean" &&
         !situation.lowered.flows.some((flow) => flow.name === entry.flow) && state.get(entry.flow) === (entry.running ? undefined : true);

@@ -29,13 +29,17 @@ export interface LoweredChange extends Table {
   loss?: unknown;
 }
 
-/** A change as the engine takes it: time in ns, and a link with its new properties, or a flow that begins or ends. */
+/** A change as the engine takes it: time in ns, and a link with its new properties, or a flow that begins, ends, or goes over to
+ * another path. */
 export interface LoweredMove {
   time: number;
   link?: string;
   flow?: string;
   change?: LoweredChange;
   running?: boolean;
+  path?: readonly string[];
+  back?: readonly string[];
+  signalled?: boolean;
 }
 
 export interface Lesson {
@@ -60,6 +64,8 @@ export interface Situation {
   /** The link whose capacity is dragged. */
   link: string;
   links: string[];
+  /** Paths that the flow can take, each a list of links from its beginning to its end; the first one is its own. */
+  paths: string[][];
   contenders: string[];
   controllers: Record<string, LoweredFlow>;
   queues: Record<string, { title: string; document: Table; lowered: LoweredLink }>;
@@ -96,7 +102,8 @@ export function isSituation(value: unknown): value is Situation {
     isTable(queues) && Object.values(queues).every((queue) => isTable(queue) && isText(queue.title) && isLink(queue.lowered) && queue.lowered.name === value.link && isTable(queue.document)) &&
     (download == null || (isTable(download) && isTable(download.document) && isTable(download.lowered))) &&
     (lesson == null || (isTable(lesson) && Number.isSafeInteger(lesson.number) && [lesson.look_for, lesson.question, lesson.answer].every(isText))) &&
-    Array.isArray(value.traces) && areTexts(value.links) && areTexts(value.contenders)
+    Array.isArray(value.traces) && areTexts(value.links) && areTexts(value.contenders) &&
+    Array.isArray(value.paths) && value.paths.every(areTexts)
   );
 }
 
@@ -109,7 +116,7 @@ const isLink = (value: unknown): value is LoweredLink =>
 
 /** A situation that cannot be played: its texts, and nothing to run. */
 function empty({ id, title, about, lesson, refused }: Situation): Situation {
-  const nothingToRun = { document: {}, traces: [], flow: "", link: "", links: [], contenders: [], controllers: {}, queues: {}, download: null };
+  const nothingToRun = { document: {}, traces: [], flow: "", link: "", links: [], paths: [], contenders: [], controllers: {}, queues: {}, download: null };
   return { id, title, about: about ?? "", lesson: lesson ?? null, refused, lowered: { duration: 0, seed: 0, links: [], flows: [] }, ...nothingToRun };
 }
 

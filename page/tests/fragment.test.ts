@@ -9,7 +9,7 @@ import { situation } from "./situation.ts";
 const own = situation();
 const moves = [
   { at: 1000, link: "line.back", key: "capacity" as const, value: 500_000 }, { at: 1500, flow: "download-1", running: true },
-  { at: 2000, link: "line", key: "loss" as const, value: 0.05 }, { at: 9000, flow: "download-1", running: false },
+  { at: 2000, link: "line", key: "loss" as const, value: 0.05 }, { at: 3000, flow: "call", path: ["far.back", "near.back"] }, { at: 9000, flow: "download-1", running: false },
 ];
 const shared: Shared = { play: { ...begin(own), controllers: ["nada"], queue: "codel", seed: 9, moves }, at: 1234, speed: 5, notice: null };
 const pack = (value: unknown): string => `#p=${deflateRawSync(JSON.stringify(value)).toString("base64url")}`;
@@ -97,7 +97,8 @@ test("a broken link is a sentence that says what is wrong", async () => {
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "loss", value: 2 }] }), /fraction from 0 to 1/],
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "constructor", value: 2 }] }), /capacity, delay or loss/],
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "capacity", value: 1.5 }] }), /whole bit/],
-    [pack({ ...good, moves: [{ at: 1, flow: "call", running: true }] }), /one start and at most one end/], [pack({ ...good, moves: [{ at: 1, flow: "download-1", running: false }] }), /one start and at most one end/],
+    [pack({ ...good, moves: [{ at: 1, flow: "call", running: true }] }), /one start and at most one end/],
+    [pack({ ...good, moves: [{ at: 1, flow: "call", path: ["line"] }] }), /a path that the call can take/], [pack({ ...good, moves: [{ at: 1, flow: "other", path: ["line.back"] }] }), /a path that the call can take/], [pack({ ...good, moves: [{ at: 1, flow: "download-1", running: false }] }), /one start and at most one end/],
     [pack({ ...good, pad: "x".repeat(5_000_000) }), /damaged/],
   ] as const) {
     await assert.rejects(decode(fragment, [own]), sentence, fragment.slice(0, 60));

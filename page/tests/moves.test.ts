@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { add, describe, documentMove, ended, loweredMove, nextDownload, rate, remove, roundRate, running, type Move } from "../src/moves.ts";
+import { add, describe, documentMove, ended, loweredMove, nextDownload, ownPaths, pathAt, rate, remove, roundRate, running, type Move } from "../src/moves.ts";
+import { situation } from "./situation.ts";
 
 const capacity = (at: number, value: number): Move => ({ at, link: "line", key: "capacity", value });
 
@@ -34,6 +35,23 @@ test("a download ends at the present, earlier than planned, and one that has jus
   assert.deepEqual(ended([begins], 5), []);
   assert.deepEqual(ended([begins, ends], 9), [begins, ends], "it has ended");
   assert.deepEqual(ended([begins], 4), [begins], "it has not begun");
+});
+
+test("a call goes over to another path and back, and both are told in all forms", () => {
+  const there: Move = { at: 500, flow: "call", path: ["far.back", "near.back"] };
+  const home: Move = { at: 900, flow: "call", path: ["line.back"] };
+  const moves = add(add([{ at: 500, flow: "call", running: true }, capacity(500, 1)], home), there);
+  assert.equal(moves.length, 4, "a path is no beginning of a download");
+  assert.deepEqual(add(moves, { ...there, path: ["line.back"] }).length, 4, "it replaces the other one of its time");
+  assert.deepEqual([0, 500, 899, 900].map((at) => pathAt(moves, ["line.back"], at).length), [1, 2, 2, 1]);
+  assert.deepEqual(loweredMove(there), { time: 500_000_000, flow: "call", path: ["far.back", "near.back"], back: ["near", "far"], signalled: true });
+  assert.deepEqual(documentMove(there), { time: "0.5s", flow: "call", key: "path", value: ["far.back", "near.back"] });
+  assert.equal(describe(there, "line"), "0.50 s: call goes over far.back, near.back");
+  assert.deepEqual(remove(moves, there).filter((move) => "path" in move), [home]);
+  const own = situation();
+  own.lowered.moves = [{ time: 700_000_000, flow: "call", path: ["line.back"], back: ["line"] }, { time: 1, flow: "other", path: ["x"] }];
+  assert.deepEqual(ownPaths(own), [{ at: 700, flow: "call", path: ["line.back"] }]);
+  assert.deepEqual(pathAt([...ownPaths(own), there], ["line.back"], 800), ["line.back"], "the later one holds");
 });
 
 test("rates have three significant digits", () => {

@@ -15,7 +15,7 @@ export function situation(change: Partial<Situation> = {}): Situation {
       flows: [{ name: "call", from: "b", to: "a", media: { max: "2Mbps" } }, { name: "other", from: "a", to: "b", media: {} }],
     },
     lowered: { duration: 60_000_000_000, seed: 1, links: [link("line"), link("line.back")], flows: [{ name: "call", is: "own" }, { name: "other" }] },
-    traces: [], flow: "call", link: "line.back", links: ["line", "line.back"], contenders: ["gcc", "nada"],
+    traces: [], flow: "call", link: "line.back", links: ["line", "line.back"], paths: [["line.back"], ["far.back", "near.back"]], contenders: ["gcc", "nada"],
     controllers: { gcc: { name: "call", is: "gcc" }, nada: { name: "call", is: "nada" } },
     queues: {
       own: { title: "own", document: {}, lowered: link("line.back") },

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -40,11 +40,12 @@ from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.runs import Run, run_of
 from tidegate.scenario import Flow, Link, Media, Queue, Scenario, memory
 from tidegate.scenario.assembling import engine_errors
+from tidegate.scenario.links import Mtu
 from tidegate.scenario.lower import lower
 from tidegate.scenario.model import Model
 from tidegate.scenario.moves import ByHand
 from tidegate.scenario.scenario import Level
-from tidegate.units import Duration, Fraction, Rate
+from tidegate.units import Duration, Fraction, Rate, Size
 
 try:
     import simpy
@@ -286,6 +287,7 @@ class World:
         byte_error: Fraction | float | str | None = None,
         ecn: str | None = None,
         netem: str | None = None,
+        mtu: Size | str | Mapping[str, Any] | Mtu | None = None,
         queue: Mapping[str, Any] | Queue | None = None,
         discipline: str | Mapping[str, Any] | Model | None = None,
     ) -> None:
@@ -301,6 +303,7 @@ class World:
             byte_error: Probability that a byte of packets served from now on is damaged.
             ecn: Treatment of ECN of packets served from now on.
             netem: Options of the network emulator in the words of tc, for packets that come to it from then on.
+            mtu: Size of the largest IP packet from then on, or a table with `bytes` and `too_big`.
             queue: Limits of the queue. Waiting packets that do not fit are dropped.
             discipline: Queue discipline, into which waiting packets come in the order in which they came to the link.
 
@@ -317,10 +320,40 @@ class World:
             byte_error=byte_error,
             ecn=ecn,
             netem=netem,
+            mtu=mtu,
             queue=queue,
             discipline=discipline,
         )
         self._act(lambda now: self._core.change(link, now, self._by_hand.to_ir(changes)))
+
+    def change_call(
+        self,
+        flow: str,
+        *,
+        path: Sequence[str] | None = None,
+        signalled: bool = True,
+        max_rate: Rate | str | None = None,
+        min_rate: Rate | str | None = None,
+        video_max: Rate | str | None = None,
+    ) -> None:
+        """Changes a call from now on; all values are as those of moves in a file.
+
+        Args:
+            flow: Name of its flow; `NAME.back` is what a call in both directions sends back.
+            path: Links that it takes from now on, from the flow's beginning to its end; what comes back takes their
+                other directions.
+            signalled: Whether its ends hear of the new path, and begin anew.
+            max_rate: Largest target that its controller may set.
+            min_rate: Smallest target that its controller may set.
+            video_max: Highest rate of its encoder, of which the controller hears as of less to send.
+
+        Raises:
+            InputError: when there is no such call, a value is not usable, or the world has ended.
+        """
+        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max}
+        path = None if path is None else list(path)
+        changes = self._by_hand.of_call(flow, Duration(0), path=path, signalled=signalled, **limits)
+        self._act(lambda now: self._core.change_call(flow, now, self._by_hand.call_to_ir(changes)))
 
     def forward(self, packet: Packet) -> None:
         """Sends a packet of an external link on along its route, now. Does nothing after the end of the world."""

@@ -169,7 +169,7 @@ impl Outbox {
     pub fn forward(&mut self, port: Port, packet: Box<Packet>) {
         let account = self.account();
         account.departed += 1;
-        account.departed_bytes += u64::from(packet.size);
+        account.departed_bytes += u64::from(packet.wire_size());
         self.packets.push_back((port, packet));
     }
 

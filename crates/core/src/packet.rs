@@ -4,6 +4,7 @@ use crate::datagram::Datagram;
 use crate::frame::Frame;
 use crate::ids::{FlowId, RouteId};
 use crate::units::{Span, Time};
+use crate::wire::ip;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
@@ -96,6 +97,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Whether the network made it of another packet: it is no packet of its sender, and none that is lost or arrives.
     pub duplicate: bool,
+    /// Number of IP packets beyond the first in which it goes; zero: it is whole.
+    pub fragments: u8,
     /// Datagram.
     pub datagram: Datagram,
 }
@@ -122,8 +125,16 @@ impl Packet {
             hop: 0,
             kind,
             duplicate: false,
+            fragments: 0,
             datagram,
         }
+    }
+
+    /// Bytes on the wire, with the IP headers of its fragments.
+    #[inline]
+    #[must_use]
+    pub fn wire_size(&self) -> u32 {
+        self.datagram.size + u32::from(self.fragments) * ip::IP_HEADER as u32
     }
 }
 

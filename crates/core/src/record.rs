@@ -20,11 +20,13 @@ pub enum Cause {
     Corrupt = 2,
     /// The link was down or gone.
     Outage = 3,
+    /// It was larger than the link's MTU.
+    TooBig = 4,
 }
 
 impl Cause {
     /// All causes, in the order of their codes.
-    pub const ALL: [Self; 4] = [Self::Queue, Self::Loss, Self::Corrupt, Self::Outage];
+    pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Corrupt, Self::Outage, Self::TooBig];
 
     /// Name in tables.
     #[must_use]
@@ -34,6 +36,7 @@ impl Cause {
             Self::Loss => "loss",
             Self::Corrupt => "corrupt",
             Self::Outage => "outage",
+            Self::TooBig => "too-big",
         }
     }
 }

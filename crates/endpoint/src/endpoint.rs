@@ -3,7 +3,6 @@
 use crate::breaker::Intervals;
 use crate::coupling::FlowUpdate;
 use crate::receiver::Receiver;
-use crate::reception::clock;
 use crate::rtcp::reports::{Parts, Reports};
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
 use crate::sender::{LimitChange, Path, Sender};
@@ -54,9 +53,16 @@ impl Endpoint {
             let sending = settings.send.as_ref().map(|send| video(&send.signalled()));
             Reports::new(sending, settings.receive.as_ref().map(|receive| video(&receive.streams)))
         });
-        let EndpointSettings { name, seed, clock_offset, ssrc, overhead, send, receive, rtcp } = settings;
+        let EndpointSettings { name, seed, clock, ssrc, overhead, send, receive, rtcp } = settings;
+        let mut receiver = receive.map(|receive| Receiver::new(receive, clock.settings.drift, &name, seed));
+        let path = Path {
+            overhead,
+            clock,
+            reports: Intervals::default(),
+            separate_reports: reports.as_ref().is_some_and(Reports::are_separate),
+        };
         let sender = send
-            .map(|send| Sender::new(send, overhead, &name, seed))
+            .map(|send| Sender::new(send, &path, &name, seed))
             .transpose()
             .map_err(|problem| SettingsError { endpoint: name.clone(), problem })?;
         let timing = Timing {
@@ -68,7 +74,6 @@ impl Endpoint {
             minimum: rtcp.minimum.span(rtcp.session_bandwidth),
             first_size: FIRST_SIZE,
         };
-        let mut receiver = receive.map(|receive| Receiver::new(receive, &name, seed));
         if let Some(receiver) = &mut receiver
             && rtcp.mode != RtcpMode::Free
         {
@@ -78,12 +83,7 @@ impl Endpoint {
             receiver,
             sender,
             ssrc,
-            path: Path {
-                overhead,
-                clock_offset,
-                reports: Intervals::default(),
-                separate_reports: reports.as_ref().is_some_and(Reports::are_separate),
-            },
+            path,
             mode: rtcp.mode,
             reduced_size: rtcp.reduced_size,
             schedule: Schedule::new(&timing),
@@ -236,7 +236,7 @@ impl Endpoint {
 
     fn take_feedback(&mut self, now: Time) -> Vec<rtcp::Packet> {
         self.feedback_requested = false;
-        let (reporter, local_time) = (self.reporter(), clock(now, self.path.clock_offset));
+        let (reporter, local_time) = (self.reporter(), self.path.clock.date(now));
         let receiver = self.receiver.as_mut();
         receiver.map_or_else(Vec::new, |receiver| receiver.feedback.take(now, local_time, reporter))
     }
@@ -504,8 +504,8 @@ impl Peer for Endpoint {
                 if let Some(sender) = &self.sender {
                     receiver.feedback.ticks.set_send_rate(sender.may_send());
                 }
-                let Path { overhead, clock_offset, .. } = self.path;
-                let urgency = receiver.packet(now, datagram, body, overhead, clock_offset, out);
+                let Path { overhead, ref clock, .. } = self.path;
+                let urgency = receiver.packet(now, datagram, body, overhead, clock.date(now), out);
                 if first {
                     self.join(now);
                 }

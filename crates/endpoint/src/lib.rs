@@ -14,6 +14,7 @@
 //! over real UDP.
 
 pub mod breaker;
+mod clock;
 pub mod coupling;
 pub mod datagram;
 mod endpoint;
@@ -27,6 +28,7 @@ pub mod rtcp;
 mod sender;
 pub mod settings;
 
+pub use clock::{Clock, ClockSettings, Drift};
 pub use endpoint::Endpoint;
 pub use media::{Bounds, SourceSettings};
 pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_ID};
@@ -36,5 +38,5 @@ pub use sender::LimitChange;
 pub use settings::{
     AUDIO_CLOCK, BelowMin, CircuitBreakerUse, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind,
     Playout, ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
-    StreamSettings, VIDEO_CLOCK, clock_offset,
+    StreamSettings, VIDEO_CLOCK,
 };

@@ -1,8 +1,8 @@
 //! Reception statistics of one source: RFC 3550 appendix A.
 
+use tidegate_core::Time;
 use tidegate_core::wire::rtcp::ReportBlock;
 use tidegate_core::wire::{ntp, wrap};
-use tidegate_core::{RemoteTime, Time};
 
 /// Range of sequence numbers, up to the highest one, in which first copies and duplicates are told apart.
 const WINDOW: usize = 4096;
@@ -193,11 +193,6 @@ pub fn rtp_clock(time: Time, clock_rate: u32) -> u32 {
     let (seconds, nanos) = (time.as_nanos().div_euclid(SECOND), time.as_nanos().rem_euclid(SECOND));
     let rate = i64::from(clock_rate);
     seconds.wrapping_mul(rate).wrapping_add(nanos * rate / SECOND) as u32
-}
-
-/// Reading at `time` of a clock that is `offset` ahead of the driver's.
-pub(crate) fn clock(time: Time, offset: tidegate_core::Span) -> RemoteTime {
-    RemoteTime::from_nanos(time.as_nanos()) + offset
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp::{self, App, Contents, ReportBlock};
 use tidegate_core::{Body, Decision, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
 use tidegate_endpoint::{
-    Bounds, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, RtcpMode, SendSettings,
-    SourceSettings, StreamSettings, clock_offset,
+    Bounds, Clock, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, RtcpMode, SendSettings,
+    SourceSettings, StreamSettings,
 };
 
 const VIDEO: u32 = 0x11;
@@ -48,8 +48,8 @@ fn twcc_reports_each_arrival_to_250_us_across_both_wraps() {
     let (caller, mut callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     // the reference time counts 64 ms in 24 bits: it wraps 5 s after the start
     let wrap = Span::from_nanos((1 << 24) * 64_000_000);
-    callee.clock_offset = wrap * 40 - Span::from_secs(5) + Span::from_nanos(12_345_678);
-    let offset = callee.clock_offset;
+    callee.clock.offset = wrap * 40 - Span::from_secs(5) + Span::from_nanos(12_345_678);
+    let offset = callee.clock.offset;
     let mut world = World::new(caller, callee, rough(0.02, 3.0));
     world.run(Time::from_secs(15));
     let recorded = world.finish();
@@ -143,8 +143,8 @@ fn rfc_8888_reports_arrivals_to_a_1024th_and_ecn() {
     send.ecn = Ecn::Ect1;
     send.extensions.transport_sequence = false;
     // the report timestamp, 2^-16 s in 32 bits, wraps 3 s after the start
-    callee.clock_offset = Span::from_secs(65_536 * 40_000) - Span::from_secs(3);
-    let offset = callee.clock_offset;
+    callee.clock.offset = Span::from_secs(65_536 * 40_000) - Span::from_secs(3);
+    let offset = callee.clock.offset;
     let mut world = World::new(caller, callee, rough(0.02, 3.0));
     world.run(Time::from_secs(20));
     let recorded = world.finish();
@@ -328,7 +328,7 @@ fn receiver_reports_have_the_losses_and_the_round_trip() {
     let packets: Vec<_> = media(&recorded).into_iter().filter(|(sent, _)| *sent <= time).collect();
     assert!((packets.len() as u32).abs_diff(report.packet_count) <= 1);
     assert_eq!(report.octet_count, report.packet_count * 1200);
-    let clock = RemoteTime::from_nanos((time + clock_offset(SEED, "caller")).as_nanos());
+    let clock = RemoteTime::from_nanos((time + Clock::new(SEED, "caller").offset).as_nanos());
     assert_eq!(report.ntp, tidegate_core::wire::ntp::timestamp(clock));
     let Body::Rtp(first) = packets[0].1.body else { panic!("RTP") };
     let since = time - packets[0].0;

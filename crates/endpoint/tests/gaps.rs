@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Decision, Rate, Span, Time};
-use tidegate_endpoint::{Bounds, Extensions, FeedbackFormat, SourceSettings, StreamSettings, clock_offset};
+use tidegate_endpoint::{Bounds, Clock, Extensions, FeedbackFormat, SourceSettings, StreamSettings};
 
 const VIDEO: u32 = 0x11;
 const SECOND: Time = Time::from_secs(1);
@@ -139,7 +139,7 @@ fn a_half_gets_the_contents_of_header_extensions_and_no_more() {
         let received = received.lock().unwrap();
         assert!(received.len() > 90, "{}", received.len());
         // the sender's clock is not the driver's
-        let clock = clock_offset(SEED, "caller");
+        let clock = Clock::new(SEED, "caller").offset;
         for (k, ((sent, _), read)) in media(&recorded).iter().zip(&*received).enumerate() {
             let time = rtp::abs_send_time(*sent + clock);
             assert_eq!(*read, (numbered.then_some(k as u64), timed.then_some(time)));

@@ -8,8 +8,7 @@ use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Controller, Decision, FlowId, Frame, Kind, Packet, Rate, Size, Span, Time};
 use tidegate_endpoint::{
-    ABS_SEND_TIME_ID, Bounds, FeedbackFormat, SourceSettings, StreamSettings, TRANSPORT_SEQUENCE_ID,
-    clock_offset,
+    ABS_SEND_TIME_ID, Bounds, Clock, FeedbackFormat, SourceSettings, StreamSettings, TRANSPORT_SEQUENCE_ID,
 };
 
 const VIDEO: u32 = 0x11;
@@ -194,7 +193,7 @@ fn encoded_packets_have_the_fields_of_the_model() {
     let mut world = World::with_bytes(caller, callee, delay(20), true);
     world.run(Time::from_secs(5));
     let recorded = world.finish();
-    let offset = clock_offset(SEED, "caller");
+    let offset = Clock::new(SEED, "caller").offset;
     assert!(recorded.bytes.len() > 100);
     let (mut paddings, mut stamps) = (0, 0);
     for (packet, bytes) in &recorded.bytes {

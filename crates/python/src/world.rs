@@ -19,7 +19,7 @@ use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Time};
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::link::LinkChange;
-use tidegate_sim::scenario::{ExternalFlow, Run};
+use tidegate_sim::scenario::{CallMove, ExternalFlow, Run};
 
 /// Names of flows by number, and of external links by node.
 struct Names {
@@ -247,6 +247,10 @@ fn of_json(changes: &str) -> PyResult<Vec<LinkChange>> {
     serde_json::from_str(changes).map_err(|error| bad(format!("changes: {error}")))
 }
 
+fn call_of_json(change: &str) -> PyResult<CallMove> {
+    serde_json::from_str(change).map_err(|error| bad(format!("change: {error}")))
+}
+
 fn running(state: &mut State) -> PyResult<&mut Run> {
     match state {
         State::Running(run) => Ok(run),
@@ -392,6 +396,18 @@ impl PyWorld {
             let time = Time::from_nanos(at_ns);
             changes.into_iter().try_for_each(|change| run.plan(link, time, change)).map_err(bad)
         })
+    }
+
+    /// Changes a flow of a call at `at_ns`: a JSON table with another path, or limits of its rates.
+    fn change_call(&self, flow: &str, at_ns: i64, change: &str) -> PyResult<()> {
+        let change = call_of_json(change)?;
+        self.act(at_ns, |run, at| run.change_call(flow, at, &change).map_err(bad))
+    }
+
+    /// Plans a change of a flow of a call, as a move of the scenario: it is made before all other events at `at_ns`.
+    fn plan_call(&self, flow: &str, at_ns: i64, change: &str) -> PyResult<()> {
+        let change = call_of_json(change)?;
+        self.look(|run| run.plan_call(flow, Time::from_nanos(at_ns), &change).map_err(bad))
     }
 
     /// Runs all events before `until_ns`, or before the end; for a world without external links and flows. Ctrl-C stops

@@ -43,7 +43,7 @@ def play(
 ) -> None:
     """Drag a link's capacity and see the controllers react, in the browser.
 
-    The page runs the engine itself, with the same results as `tidegate run`, and has seven lessons. It is served only
+    The page runs the engine itself, with the same results as `tidegate run`, and has eight lessons. It is served only
     to this machine, until Ctrl-C, and loads nothing from elsewhere.
 
     Example: tidegate play tcp-joins gcc scream

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
-from tidegate.errors import InputError, located
+from tidegate.errors import InputError, ScenarioError, located
 from tidegate.output.progress import progress_bar
 from tidegate.runs.jobs import run_of
 from tidegate.runs.result import Run
 from tidegate.scenario import Scenario, memory, moves
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered
-from tidegate.units import Duration, Fraction, Rate
+from tidegate.units import Duration, Fraction, Rate, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tidegate.runs.pool import Progress
-    from tidegate.scenario.links import Queue
+    from tidegate.scenario.links import Mtu, Queue
     from tidegate.scenario.model import Model
     from tidegate.scenario.scenario import Level
 
@@ -155,6 +155,7 @@ class LiveWorld:
         byte_error: Fraction | float | str | None = None,
         ecn: str | None = None,
         netem: str | None = None,
+        mtu: Size | str | Mapping[str, Any] | Mtu | None = None,
         queue: Mapping[str, Any] | Queue | None = None,
         discipline: str | Mapping[str, Any] | Model | None = None,
     ) -> None:
@@ -171,6 +172,7 @@ class LiveWorld:
             byte_error: Probability that a byte of packets served from then on is damaged.
             ecn: Treatment of ECN of packets served from then on.
             netem: Options of the network emulator in the words of tc, for packets that come to it from then on.
+            mtu: Size of the largest IP packet from then on, or a table with `bytes` and `too_big`.
             queue: Limits of the queue. Waiting packets that do not fit are dropped.
             discipline: Queue discipline, into which waiting packets come in the order in which they came to the link.
 
@@ -178,11 +180,7 @@ class LiveWorld:
             InputError: when there is no such link or it cannot be changed, the time is past or behind the end, a value
                 is not usable, or the world has finished. The world is unchanged then.
         """
-        now = self._nanoseconds()
-        time = now if at is None else _nanoseconds("at", at)
-        if not now <= time <= self._core.duration_ns:
-            right = f"from {now / _SECOND:g} s (now) to the end of the run at {self.duration:g} s"
-            raise InputError(f"{link}: at: found {time / _SECOND:g} s; expected a time {right}")
+        time = self._time(link, at)
         changes = self._by_hand.moves(
             link,
             Duration(time),
@@ -193,6 +191,7 @@ class LiveWorld:
             byte_error=byte_error,
             ecn=ecn,
             netem=netem,
+            mtu=mtu,
             queue=queue,
             discipline=discipline,
         )
@@ -202,6 +201,59 @@ class LiveWorld:
         with engine_errors(self._scenario):
             self._core.plan(link, time, self._by_hand.to_ir(changes))
         self._moves += (move.to_dict() for move in changes)
+
+    def change_call(
+        self,
+        flow: str,
+        *,
+        at: Duration | str | float | None = None,
+        path: Sequence[str] | None = None,
+        signalled: bool = True,
+        max_rate: Rate | str | None = None,
+        min_rate: Rate | str | None = None,
+        video_max: Rate | str | None = None,
+    ) -> None:
+        """Changes a call from a time on; all values are as those of moves in a file.
+
+        Args:
+            flow: Name of its flow; `NAME.back` is what a call in both directions sends back.
+            at: Time of the change: text with a unit, or seconds as `now` has them; now by default, and not earlier.
+            path: Links that it takes from then on, from the flow's beginning to its end; what comes back takes their
+                other directions.
+            signalled: Whether its ends hear of the new path, and begin anew.
+            max_rate: Largest target that its controller may set.
+            min_rate: Smallest target that its controller may set.
+            video_max: Highest rate of its encoder, of which the controller hears as of less to send.
+
+        Raises:
+            InputError: when there is no such call, the time is past or behind the end, a value is not usable, or the
+                world has finished. The world is unchanged then.
+        """
+        time = self._time(flow, at)
+        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max}
+        path = None if path is None else list(path)
+        changes = self._by_hand.of_call(flow, Duration(time), path=path, signalled=signalled, **limits)
+        moves = [*self._moves, *(move.to_dict() for move in changes)]
+        try:
+            self._scenario.with_changes({"moves": moves})
+        except ScenarioError as error:
+            raise InputError(f"{flow}: {error}") from None
+        with engine_errors(self._scenario):
+            self._core.plan_call(flow, time, self._by_hand.call_to_ir(changes))
+        self._moves = moves
+
+    def _time(self, subject: str, at: Duration | str | float | None) -> int:
+        """The time of a change in nanoseconds.
+
+        Raises:
+            InputError: when it is past or behind the end.
+        """
+        now = self._nanoseconds()
+        time = now if at is None else _nanoseconds("at", at)
+        if not now <= time <= self._core.duration_ns:
+            right = f"from {now / _SECOND:g} s (now) to the end of the run at {self.duration:g} s"
+            raise InputError(f"{subject}: at: found {time / _SECOND:g} s; expected a time {right}")
+        return time
 
     @property
     def tables(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from tidegate.errors import did_you_mean
 from tidegate.scenario import _rules as rules
-from tidegate.scenario import couplings, moves, population
+from tidegate.scenario import clocks, couplings, moves, population
 from tidegate.scenario._loops import timeless
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import Flow
@@ -34,6 +34,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     several = {user.name for radio in scenario.radios.values() for user in radio.users if user.several}
     yield from couplings.problems(scenario.couplings, scenario.flows, several)
     yield from moves.problems(scenario)
+    yield from clocks.problems(scenario)
     yield from population.problems(scenario)
     yield from _routes(scenario)
     yield from timeless(scenario)

@@ -13,6 +13,7 @@ from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.capacity import Capacity, StatusCapacity
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.legs import Via, via_ir
 from tidegate.scenario.model import Model, Name, lowered
 from tidegate.scenario.netem import NetemText
 from tidegate.scenario.shapes import OneOf
@@ -151,6 +152,29 @@ Jitter = Annotated[
 ]
 
 
+MTU = rules.Bounds(Size(576), Size(rules.IP_PACKET))
+"""Bounds of the largest IP packet of a link."""
+
+
+class Mtu(Model):
+    """Size of the largest IP packet of a link, and the fate of larger ones."""
+
+    bytes: Annotated[Size, MTU]
+    """Size of the largest IP packet, with its header; at least what each host must take in (RFC 791)."""
+    too_big: Literal["fragment", "drop", "report"] = "fragment"
+    """Fate of larger packets. They go on in fragments, and are lost as a whole when one of these is (fragment). They
+    are dropped in silence, as behind a firewall that filters ICMP (drop). Or they are dropped and their sender hears of
+    it, which sends fragments from then on, as a UDP socket of Linux does (report; RFC 1191, RFC 8201)."""
+
+
+AnyMtu = Annotated[Size | Mtu, OneOf('a size such as "1280B", or a table with bytes and too_big')]
+
+
+def mtu_ir(mtu: Size | Mtu, reading: Reading) -> Any:
+    """The largest IP packet of a link as the engine takes it."""
+    return (mtu if isinstance(mtu, Mtu) else Mtu(bytes=mtu)).to_ir(reading)
+
+
 Ecn = Literal["pass", "bleach", "drop"]
 """Treatment of packets with an ECN codepoint or a mark: unchanged, ECN field cleared, or dropped."""
 
@@ -189,10 +213,16 @@ class Way(Model):
     netem: NetemText = ""
     """Linux's network emulator before the queue, in the words of tc: `delay 50ms 10ms distribution normal loss 1%`, or
     a whole command with them (see from `tc` to tidegate). Its rate counts packets without a link layer's header."""
+    mtu: AnyMtu | None = None
+    """Size of the largest IP packet, or a table that also says what becomes of larger ones: by default they go on in
+    fragments. Without it packets of all sizes pass whole."""
+    via: Via = "udp"
+    """Transport of calls over the link: their datagrams as they are (udp), or a TCP connection for each call (tcp), as
+    to a TURN relay; a table has its settings. Other flows go beside it."""
     service: Literal["fifo", "managed"] = "fifo"
     """Simulation of the queue: the departure of each packet is computed at its arrival (fifo; fast), or at its turn
     (managed), so that your own code can change the link while packets wait (see tidegate.simpy). The results are the
-    same. Disciplines other than drop-tail and links with `netem` are always managed."""
+    same. Disciplines other than drop-tail and links with `netem` or an `mtu` are always managed."""
 
 
 if TYPE_CHECKING:
@@ -248,6 +278,10 @@ class Link(Way, _Ends):
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
+        if self.back is False and self.via != "udp":
+            yield Problem(
+                (*path, "via"), "found a connection without a way back for its acknowledgements; expected `back`"
+            )
         if self.from_ == self.to:
             yield Problem((*path, "to"), f'found "{self.to}"; expected a point other than the one in `from`')
         yield from _direction_problems(self, self.capacity, path, duration)
@@ -290,6 +324,8 @@ def _direction_problems(direction: Link | Back, capacity: object, path: Path, du
         value = getattr(direction, key)
         if isinstance(value, Model):
             yield from value.problems((*path, key), duration)
+    if isinstance(direction.mtu, Size):
+        yield from MTU.problems((*path, "mtu"), direction.mtu)
     if isinstance(direction.capacity, Rate) and not direction.capacity:
         yield Problem((*path, "capacity"), f'found "{direction.capacity}"; the link would never carry a packet')
     if isinstance(capacity, StatusCapacity):
@@ -317,7 +353,9 @@ def _lowered(name: str, cable: str, keys: dict[str, Any], reading: Reading) -> d
             ir[key] = lowered(value, reading)
     # the engine takes these values as tables with the name of their kind
     capacity, service = ir.pop("capacity"), ir.pop("service")
-    del ir["netem"]
+    del ir["netem"], ir["mtu"], ir["via"]
+    if keys["mtu"] is not None:
+        ir["mtu"] = mtu_ir(keys["mtu"], reading)
     if keys["netem"]:
         ir["netem"] = netem.parse(keys["netem"])
     if isinstance(keys["capacity"], Rate):
@@ -327,4 +365,5 @@ def _lowered(name: str, cable: str, keys: dict[str, Any], reading: Reading) -> d
     if isinstance(keys["capacity"], StatusCapacity):
         # it has no queue; the checks let only the default pass
         ir["queue"] = Queue().to_ir(reading)
-    return {"capacity": capacity, "service": service, "settings": ir}
+    via = via_ir(keys["via"], reading)
+    return {"capacity": capacity, "service": service, "settings": ir} | ({} if via is None else {"via": via})

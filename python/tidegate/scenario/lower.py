@@ -163,6 +163,8 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
     for key in ("couplings", "sessions"):
         if entries := getattr(scenario, key):
             ir[key] = lowered(entries, reading)
+    if scenario.clocks:
+        ir["clocks"] = {name: clock.to_ir(reading) for name, clock in scenario.clocks.items()}
     if scenario.moves:
         ir["moves"] = moves.to_ir(scenario, reading)
     return ir, reading.inputs

@@ -14,7 +14,7 @@ from tidegate.scenario._rules import SENDING_RATE
 from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.links import Ecn, Jitter, Loss, Queue, limits
+from tidegate.scenario.links import MTU, AnyMtu, Ecn, Jitter, Loss, Queue, limits, mtu_ir
 from tidegate.scenario.model import Model, Name, lowered
 from tidegate.scenario.netem import NetemText
 from tidegate.scenario.reading import Files, Reading
@@ -46,6 +46,7 @@ OF_LINKS: Mapping[str, Any] = {
     "byte_error": Fraction,
     "ecn": Ecn,
     "netem": NetemText,
+    "mtu": AnyMtu,
     "queue": Queue,
     "discipline": AnyDiscipline,
 }
@@ -80,6 +81,7 @@ class Move(Model):
         "byte_error",
         "ecn",
         "netem",
+        "mtu",
         "queue",
         "discipline",
         "running",
@@ -120,6 +122,8 @@ class Move(Model):
             yield Problem((*path, "key"), f'found "{self.key}"; expected {_either(keys)} for a {kind}')
         elif isinstance(self.value, Model):
             yield from self.value.problems((*path, "value"), scenario.duration)
+        elif self.key == "mtu":
+            yield from MTU.problems((*path, "value"), self.value)
         elif self.key in OF_MEDIA:
             yield from self._of_media(scenario, path)
         elif self.key == "path":
@@ -216,6 +220,8 @@ def _lowered(key: str, value: Any, reading: Reading) -> Any:
         return "drop_tail" if discipline is None else discipline.to_ir(reading)
     if key == "netem":
         return netem.parse(value)
+    if key == "mtu":
+        return mtu_ir(value, reading)
     if key == "loss" and isinstance(value, Fraction):
         return {"bernoulli": float(value)}
     return lowered(value, reading)
@@ -260,6 +266,38 @@ class ByHand:
         # larger limits hold before packets come into another discipline
         return [_move(link, time, key, values[key]) for key in sorted(values, key="discipline".__eq__)]
 
+    def of_call(self, flow: str, time: Duration, **values: Any) -> list[Move]:
+        """The change of a flow of a call, as moves: its `path`, `signalled` or not, and limits of its rates.
+
+        Raises:
+            InputError: when there is no such flow of a call, no change, or a value is not usable.
+        """
+        signalled = values.pop("signalled", True)
+        values = {key: value for key, value in values.items() if value is not None}
+        if not values:
+            raise InputError(f"{flow}: found no change; expected path, max_rate, min_rate or video_max")
+        made: list[Move] = []
+        for key, value in values.items():
+            heard = {} if key != "path" or signalled else {"signalled": False}
+            try:
+                move = Move(time=time, flow=flow, key=key.replace("video_max", "video.max"), value=value, **heard)
+            except ScenarioError as error:
+                raise InputError(f"{flow}: {key}{str(error).removeprefix('Move: value')}") from None
+            for problem in move.fits(self._scenario, ()):
+                raise InputError(f"{flow}: {key}: {problem.message}")
+            made.append(move)
+        return made
+
+    def call_to_ir(self, moves: Sequence[Move]) -> str:
+        """The change of a flow of a call as JSON."""
+        change: dict[str, Any] = {}
+        for move in moves:
+            if move.key == "path":
+                change |= {"path": move.value, "back": way_back(move.value), "signalled": move.signalled}
+            else:
+                change.setdefault("limits", {})[move.key.replace(".", "_")] = int(move.value)
+        return json.dumps(change)
+
     def to_ir(self, moves: Sequence[Move]) -> str:
         """The new properties of a link, move by move, as JSON."""
         reading = Reading(self._scenario, Files())
@@ -274,6 +312,8 @@ def _move(link: str, time: Duration, key: str, value: Any) -> Move:
     if isinstance(move.value, Model):
         for problem in move.value.problems((key,), Duration(0)):
             raise InputError(problem.text(link))
+    for problem in MTU.problems((key,), move.value) if key == "mtu" else ():
+        raise InputError(problem.text(link))
     return move
 
 

@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from tidegate.errors import InputError, ScenarioError, did_you_mean
 from tidegate.scenario import shipped, toml
 from tidegate.scenario._checks import problems
+from tidegate.scenario.clocks import Clock
 from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem, dotted, explain
@@ -93,6 +94,8 @@ class Scenario(Model):
     """Changes of links and flows during the run."""
     sessions: Annotated[list[Session], Field(max_length=1000)] = Field(default_factory=list)
     """RTP sessions, each with any number of members."""
+    clocks: dict[Name, Clock] = Field(default_factory=dict)
+    """Clocks of the ends of calls that do not run true, by the point of the network at which they are."""
 
     _base: Path = PrivateAttr(default=Path())
     """Folder that relative names of files start from."""

@@ -152,7 +152,7 @@ CASES = [
     Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; expected a letter or digit, then letters, digits and _ . + -, '
          "at most 64 in total", files=scenario('name = "call"', 'name = "ca\\nll"')),
     Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
-         "byte_error, capacity, delay, discipline, ecn, from, jitter, loss, name, netem, queue, service, to)", files=scenario("delay", "dealy")),
+         "byte_error, capacity, delay, discipline, ecn, from, jitter, loss, mtu, name, netem, queue, service, to, via)", files=scenario("delay", "dealy")),
     Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is the name of entry 1, too; names are unique',
          files={"x.toml": PLAIN + '\n[[flows]]\nname = "call"\nudp = { rate = "1Mbps" }\n'}),
     Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left" for feedback or acknowledgements',

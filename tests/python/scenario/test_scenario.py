@@ -262,7 +262,7 @@ def test_builders_refuse_with_the_same_words() -> None:
     assert error.value.problems == (
         'Link: delay: found 20; a time needs a unit, for example "20ms" or "20s"',
         "Link: capcity: there is no such key; did you mean capacity? (keys here: back, byte_error, capacity, delay, "
-        "discipline, ecn, from, jitter, loss, name, netem, queue, service, to)",
+        "discipline, ecn, from, jitter, loss, mtu, name, netem, queue, service, to, via)",
     )
     built = Scenario(duration="4s", links=[Link(name="a"), Link(name="a")], flows=[Flow(tcp=Tcp())])
     with pytest.raises(ScenarioError, match=r'links.a.name: "a" is the name of entry 1, too; names are unique'):

@@ -101,7 +101,12 @@ members = [{name="p", node="left", media={rate="10kbps"}}, {name="q", node="righ
 """Every kind of table that needs no file."""
 
 OTHER_NAMES = {
-    "Link": {"back": "a link for each direction", "netem": "left out where there is none"},
+    "Link": {
+        "back": "a link for each direction",
+        **dict.fromkeys(("netem", "mtu", "via"), "left out where there is none"),
+    },
+    "Clock": {"ppm": "as `drift`, in parts per billion"},
+    "ClockStep": dict.fromkeys(("time", "ahead", "behind"), "a pair of a time and a step"),
     "Flow": {
         **dict.fromkeys(("count", "start_step"), "a flow for each of several alike"),
         **dict.fromkeys(("media", "udp", "tcp", "external"), "the kind, under its own name"),

@@ -21,6 +21,7 @@ NAMES = [
     "beside-tcp",
     "queue-management",
     "l4s",
+    "another-path",
 ]
 
 
@@ -60,9 +61,9 @@ def played(name: str, controller: str, **changes: str) -> Run:
     return _run(name, controller, tuple((key.replace("__", "."), value) for key, value in changes.items()))
 
 
-def test_there_are_seven_in_this_order() -> None:
+def test_there_are_eight_in_this_order() -> None:
     assert [lesson.scenario.name for lesson in lessons()] == NAMES
-    assert [lesson.number for lesson in lessons()] == [1, 2, 3, 4, 5, 6, 7]
+    assert [lesson.number for lesson in lessons()] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -154,3 +155,31 @@ def test_marks_keep_the_queue_short_and_the_share() -> None:
     unmarked = played("l4s", "scream", links__downlink__discipline="drop-tail", links__downlink__queue="200ms")
     assert delay(unmarked, 30, 60) > 170
     assert rate(unmarked, 30, 60) < 0.2
+
+
+def _above(run: Run, mbps: float, since: float) -> float:
+    """The time from `since` until the target is so high."""
+    table = run.table("decisions")
+    times, targets = table.to_numpy("t_s"), table.to_numpy("target_bps")
+    return float(times[(times > since) & (targets > mbps * 1e6)][0]) - since
+
+
+def _target(run: Run, at: float) -> float:
+    table = run.table("decisions")
+    return float(table.to_numpy("target_bps")[table.to_numpy("t_s") <= at][-1]) / 1e6
+
+
+def test_another_path_is_begun_anew_and_unheard_it_costs_delay_and_the_way_back() -> None:
+    gcc, nada = played("another-path", "gcc"), played("another-path", "nada")
+    assert [_target(run, 20.05) for run in (gcc, nada)] == [0.3, 0.3]
+    assert _above(gcc, 1, 20.05) < 1
+    assert _above(nada, 1, 20.05) > 3
+    assert _above(gcc, 2, 40) < 0.5
+    assert 2.5 < _above(nada, 2, 40) < 3.5
+    scenario = LESSONS["another-path"].scenario
+    moves = [{**move, "signalled": False} for move in scenario.to_dict()["moves"]]
+    unheard = tidegate.run(scenario.with_changes({"moves": moves}))
+    assert _target(unheard, 20.05) == 2.5
+    assert 300 < worst(unheard, 20, 25) < 400
+    assert worst(gcc, 20, 25) < 200
+    assert 6.5 < _above(unheard, 2, 40) < 8.5

@@ -280,6 +280,35 @@ def emulated(dice: Dice, links: list[Table]) -> None:
     place["netem"] = netem(dice)
 
 
+def mtu(dice: Dice) -> Any:
+    """A largest packet, alone or with the fate of larger ones."""
+    size = f"{dice.whole(576, 2000)}B"
+    return size if dice.chance(0.4) else {"bytes": size, "too_big": dice.pick("fragment", "drop", "report")}
+
+
+def via(dice: Dice) -> Any:
+    """A connection that carries calls, with its settings or without."""
+    draws: dict[str, Callable[[], Any]] = {
+        "algorithm": lambda: dice.pick("reno", "newreno", "sack", "cubic", "bbr", "bbr3"),
+        "buffer": lambda: f"{dice.whole(1448, 300_000)}B",
+        "writer": lambda: dice.pick("client", "relay"),
+        "framing": lambda: f"{dice.whole(0, 40)}B",
+    }
+    return "tcp" if dice.chance(0.3) else dice.some({}, 0.5, **draws)
+
+
+def other_wires(dice: Dice, links: list[Table]) -> None:
+    """Now and then a largest packet, or a connection that carries calls, on a link."""
+    for one in links:
+        place = one["back"] if isinstance(one.get("back"), dict) and dice.chance(0.5) else one
+        if one.get("capacity") == "external":
+            continue
+        if dice.chance(0.1):
+            place["mtu"] = mtu(dice)
+        if one.get("back", True) is not False and dice.chance(0.1):
+            place["via"] = via(dice)
+
+
 def changeable(links: list[Table]) -> list[str]:
     """The links that may be changed, in each direction."""
 
@@ -301,6 +330,7 @@ def changes(dice: Dice, links: list[Table], end: float) -> list[Table]:
         "byte_error": lambda: dice.pick(0, dice.near(1e-8, 1e-4)),
         "ecn": lambda: dice.pick("pass", "bleach", "drop"),
         "netem": lambda: "" if dice.chance(0.2) else netem(dice),
+        "mtu": lambda: mtu(dice),
         "queue": lambda: queue(dice),
         "discipline": lambda: "drop-tail" if dice.chance(0.2) else discipline(dice),
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.swarm_links import Dice, Table, changes, emulated, link, moves
+from support.swarm_links import Dice, Table, changes, emulated, link, moves, other_wires
 from tidegate import Controller
 from tidegate.control import registry as controllers
 
@@ -371,6 +371,8 @@ def scenario(seed: int) -> Table:
     other_paths(Dice(seed + 2**64), data, end)
     further_moves(Dice(seed + 2**65), data, end)
     further_faults(Dice(seed + 2**66), data)
+    other_wires(Dice(seed + 2**68), data["links"])
+    other_clocks(Dice(seed + 2**69), data, end)
     return data
 
 
@@ -405,6 +407,19 @@ def further_moves(dice: Dice, data: Table, end: float) -> None:
             for _ in range(dice.whole(1, 4))
         ),
     ]
+
+
+def other_clocks(dice: Dice, data: Table, end: float) -> None:
+    """Now and then a clock that runs apart, or is set, at an end of a call."""
+    calls = single_calls(data)
+    if not calls or not dice.chance(0.15):
+        return
+    point = dice.pick(*calls)[dice.pick("from", "to")]
+    times = sorted({dice.whole(0, round(end * 1000)) for _ in range(dice.whole(0, 3))})
+    steps = [{"time": f"{time}ms", dice.pick("ahead", "behind"): dice.span(1e-4, 1e4)} for time in times]
+    data["clocks"] = {
+        point: dice.some({}, 0.7, ppm=lambda: round(dice.luck.uniform(-1000, 1000), 3), steps=lambda: steps)
+    }
 
 
 def further_faults(dice: Dice, data: Table) -> None:

@@ -15,9 +15,11 @@ from tidegate import Scenario, _core, scenario
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import (
     buckets,
+    clocks,
     couplings,
     disciplines,
     flows,
+    legs,
     links,
     media,
     population,
@@ -51,9 +53,11 @@ def kinds() -> Iterator[type[Model]]:
     for module in (
         scenario.scenario,
         buckets,
+        clocks,
         couplings,
         disciplines,
         flows,
+        legs,
         links,
         media,
         population,
@@ -73,8 +77,8 @@ def set_in(value: Any) -> Iterator[str]:
         for name in value.model_fields_set:
             yield f"{type(value).__name__}.{name}"
             yield from set_in(getattr(value, name))
-    elif isinstance(value, list | tuple):
-        for one in value:
+    elif isinstance(value, list | tuple | dict):
+        for one in value.values() if isinstance(value, dict) else value:
             yield from set_in(one)
 
 

@@ -11,8 +11,9 @@ mod source;
 
 pub use participant::Participant;
 
-use crate::settings::{RtcpMode, RtcpSettings, SettingsError, clock_offset};
-use tidegate_core::{FlowId, Rate, Span, Time};
+use crate::clock::Clock;
+use crate::settings::{RtcpMode, RtcpSettings, SettingsError};
+use tidegate_core::{FlowId, Rate, Time};
 
 /// Media of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +55,8 @@ pub struct ParticipantSettings {
     pub cname: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Its NTP clock is the driver's time plus this.
-    pub clock_offset: Span,
+    /// Its clock.
+    pub clock: Clock,
     /// The flow that all its packets belong to; its SSRC follows from it.
     pub flow: FlowId,
     /// Bytes of IP and UDP headers on each packet.
@@ -88,7 +89,7 @@ impl ParticipantSettings {
     pub fn new(name: impl Into<String>, seed: u64, flow: FlowId) -> Self {
         let name = name.into();
         Self {
-            clock_offset: clock_offset(seed, &name),
+            clock: Clock::new(seed, &name),
             seed,
             flow,
             overhead: 28,

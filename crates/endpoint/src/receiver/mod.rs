@@ -3,8 +3,9 @@
 mod playout;
 mod repair;
 
+use crate::clock::Drift;
 use crate::datagram::header_len;
-use crate::reception::{Reception, clock};
+use crate::reception::Reception;
 use crate::rtcp::feedback::{FeedbackLog, LoggedPacket, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use playout::PlayoutBuffer;
@@ -16,7 +17,7 @@ use tidegate_core::frame::Marks;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::ReportBlock;
 use tidegate_core::wire::wrap;
-use tidegate_core::{Datagram, FlowId, Frame, Level, Size, Span, Stream, Time};
+use tidegate_core::{Datagram, FlowId, Frame, Level, RemoteTime, Size, Span, Stream, Time};
 
 struct InStream {
     signalled: Signalled,
@@ -54,6 +55,14 @@ impl FrameNumbers {
     }
 }
 
+/// The abs-send-time of a packet, as a receiver sees it whose clock has gained so much: its receiver half measures arrivals
+/// by the driver's time.
+fn send_time([a, b, c]: [u8; 3], gained: Span) -> u32 {
+    // 6.18 bits of seconds
+    let ticks = (i128::from(gained.as_nanos()) << 18).div_euclid(1_000_000_000);
+    u32::from_be_bytes([0, a, b, c]).wrapping_sub(ticks as u32) & 0xff_ffff
+}
+
 /// Number of 16-bit sequence numbers.
 const WRAP: i64 = 1 << 16;
 
@@ -71,13 +80,15 @@ pub(crate) struct Receiver {
     repair: Option<ReceiverRepair>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
+    /// How its clock runs.
+    drift: Drift,
     wakeup: Time,
     /// Whether a packet has arrived.
     pub(crate) heard: bool,
 }
 
 impl Receiver {
-    pub(crate) fn new(settings: ReceiveSettings, name: &str, seed: u64) -> Self {
+    pub(crate) fn new(settings: ReceiveSettings, drift: Drift, name: &str, seed: u64) -> Self {
         let mut by_type = [NO_STREAM; 128];
         for (index, stream) in settings.streams.iter().enumerate() {
             by_type[usize::from(stream.payload_type & 127)] = index as u8;
@@ -92,6 +103,7 @@ impl Receiver {
                     let video = signalled.kind == MediaKind::Video;
                     let clock_rate = signalled.clock_rate;
                     let mut playout = PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate);
+                    playout.set_drift(drift);
                     if video {
                         playout.set_requests(settings.repair.nack.is_some(), settings.repair.pli.is_some());
                     }
@@ -115,6 +127,7 @@ impl Receiver {
             half,
             repair,
             transport: TransportNumbers::default(),
+            drift,
             wakeup: Time::MAX,
             heard: false,
         }
@@ -143,7 +156,7 @@ impl Receiver {
         packet: &Datagram,
         body: &RtpBody,
         overhead: u32,
-        clock_offset: Span,
+        arrival: RemoteTime,
         out: &mut dyn Driver,
     ) -> Urgency {
         let index = usize::from(self.by_type[usize::from(body.payload_type & 127)]);
@@ -159,7 +172,7 @@ impl Receiver {
                 // shifted by a wrap, so that a packet before the first one to arrive has a number, too
                 rtp_sequence: placement.sequence + WRAP,
                 transport_sequence: transport_sequence.map(|number| number + WRAP),
-                arrival: clock(now, clock_offset),
+                arrival,
                 ecn: packet.ecn,
                 first: placement.first,
                 marker: body.marker,
@@ -187,7 +200,7 @@ impl Receiver {
             header: Size::from_bytes(u64::from(header_len(body, packet.extension()))),
             padding: Size::from_bytes(u64::from(body.padding)),
             payload_type: body.payload_type,
-            abs_send_time: body.abs_send_time.map(|[a, b, c]| u32::from_be_bytes([0, a, b, c])),
+            abs_send_time: body.abs_send_time.map(|stamp| send_time(stamp, self.drift.of(now - Time::ZERO))),
             ssrc: self.streams[index].signalled.ssrc,
             rtp_sequence: u64::try_from(placement.sequence).unwrap_or(0),
             timestamp: body.timestamp,

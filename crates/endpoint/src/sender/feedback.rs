@@ -98,7 +98,7 @@ impl Sender {
         self.report.packets.clear();
         self.report.messages.clear();
         (self.report.loss, self.report.remb, self.report.ecn) = (None, None, None);
-        let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
+        let clock = ntp::short(path.clock.date(now));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
         let (mut requested, mut reports) = (false, false);
         self.refused = 0;

@@ -1,5 +1,6 @@
 //! The packets sent lately, and the join of feedback with them.
 
+use crate::clock::Drift;
 use tidegate_core::control::{PacketResult, Report};
 use tidegate_core::{Ecn, RemoteTime, Size, Span, Time};
 
@@ -44,11 +45,13 @@ pub(crate) struct History {
     /// Every packet before this one has landed or is given up.
     landed: u64,
     in_flight: Size,
+    /// How the sender's clock runs.
+    drift: Drift,
 }
 
 impl History {
-    pub(crate) fn new() -> Self {
-        Self { ring: Vec::new(), oldest: 0, next: 0, landed: 0, in_flight: Size::ZERO }
+    pub(crate) fn new(drift: Drift) -> Self {
+        Self { ring: Vec::new(), oldest: 0, next: 0, landed: 0, in_flight: Size::ZERO, drift }
     }
 
     /// The sequence number of the next packet.
@@ -175,7 +178,8 @@ impl History {
             sequence,
             size: Size::from_bytes(u64::from(entry.size)),
             sent: entry.sent,
-            arrival,
+            // its delay as the sender sees it, whose clock has gained since
+            arrival: arrival.map(|arrival| arrival + -self.drift.of(entry.sent - Time::ZERO)),
             ecn,
             probe: u32::try_from(entry.probe).ok(),
         });
@@ -209,7 +213,7 @@ mod tests {
 
     #[test]
     fn results_are_joined_and_flight_is_counted() {
-        let mut history = History::new();
+        let mut history = History::new(Drift::default());
         for k in 0..5 {
             history.sent(Time::from_millis(k), 100, (k == 2).then_some(9), true);
         }
@@ -234,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_packet_without_a_time_is_news_once() {
-        let mut history = History::new();
+        let mut history = History::new(Drift::default());
         (0..3).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
         let mut report = Report::default();
         assert!(history.received(1), "reported for the first time");
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn packets_of_another_route_are_neither_in_flight_nor_reported() {
-        let mut history = History::new();
+        let mut history = History::new(Drift::default());
         (0..20).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
         history.route_changed();
         assert_eq!((history.in_flight(), history.expiry()), (Size::ZERO, Time::MAX));
@@ -264,7 +268,7 @@ mod tests {
 
     #[test]
     fn old_packets_are_forgotten_and_the_ring_grows_only_as_needed() {
-        let mut history = History::new();
+        let mut history = History::new(Drift::default());
         // 100 packets a second for 100 s: at most 1000 are younger than 10 s
         for k in 0..10_000 {
             history.sent(Time::from_millis(10 * k), 100, None, true);

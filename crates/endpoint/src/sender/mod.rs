@@ -17,10 +17,10 @@ mod stream;
 mod transmit;
 
 use crate::breaker::{CircuitBreaker, Intervals};
+use crate::clock::Clock;
 use crate::coupling::FlowUpdate;
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
-use crate::reception::{clock, rtp_clock};
 use crate::settings::{CircuitBreakerUse, FeedbackFormat, MediaKind, SendSettings};
 use alr::AlrDetector;
 use history::History;
@@ -40,10 +40,10 @@ use tidegate_core::{
 };
 
 /// Properties of the path and the clock that sending a packet needs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) overhead: u32,
-    pub(crate) clock_offset: Span,
+    pub(crate) clock: Clock,
     /// The intervals of RTCP.
     pub(crate) reports: Intervals,
     /// Whether the peer's sender reports have no blocks, since what it receives has reports of its own.
@@ -125,7 +125,8 @@ impl Sender {
     ///
     /// # Errors
     /// The problem of a source's settings.
-    pub(crate) fn new(settings: SendSettings, overhead: u32, name: &str, seed: u64) -> Result<Self, String> {
+    pub(crate) fn new(settings: SendSettings, path: &Path, name: &str, seed: u64) -> Result<Self, String> {
+        let (overhead, drift) = (path.overhead, path.clock.settings.drift);
         let extensions = settings.extensions;
         let header = extensions.header_len(None, None);
         let below = match settings.controller.needs().counts {
@@ -175,6 +176,7 @@ impl Sender {
             let marks = Extensions { marks, ..extensions };
             streams.push(OutStream::new((signalled, marks), None, Vec::new(), by_rtp_sequence, rng));
         }
+        streams.iter_mut().for_each(|stream| stream.drift = drift);
         let initiation = initiation::initiation(settings.ecn_initiation, settings.ecn, &streams);
         Ok(Self {
             name: name.to_owned(),
@@ -205,7 +207,7 @@ impl Sender {
             repair,
             key_limit,
             pacer,
-            history: History::new(),
+            history: History::new(drift),
             app_limit: AlrDetector::new(settings.start),
             breaker,
             obeys_breaker: settings.circuit_breaker == CircuitBreakerUse::Act,
@@ -588,12 +590,7 @@ impl Sender {
         if !self.is_running() {
             return Vec::new();
         }
-        let clock = clock(now, path.clock_offset);
+        let clock = path.clock.date(now);
         self.streams.iter_mut().filter_map(|stream| stream.report(now, clock)).collect()
     }
-}
-
-/// `time` in RTP timestamps of a stream.
-fn timestamp(time: Time, clock_rate: u32, offset: u32) -> u32 {
-    rtp_clock(time, clock_rate).wrapping_add(offset)
 }

@@ -1,12 +1,14 @@
 //! One outgoing stream: its source, its sequence numbers and its share of the target.
 
+use super::Source;
 use super::ecn::ReportedEcn;
 use super::floor;
 use super::keys::Requests;
 use super::pushback::CwndFrameDropper;
-use super::{Source, timestamp};
 use crate::breaker::Traffic;
+use crate::clock::Drift;
 use crate::packetizer::{Extensions, Queued};
+use crate::reception::rtp_clock;
 use crate::settings::{BelowMin, MediaKind, Signalled};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
@@ -83,6 +85,8 @@ pub(super) struct OutStream {
     /// Unwrapped; starts at a random 16-bit number (RFC 3550 section 5.1).
     rtp_next: i64,
     timestamp_offset: u32,
+    /// How the clock of its timestamps runs.
+    pub(super) drift: Drift,
     next_frame: u32,
     /// Number of the last frame to which a later one may refer; that before the first one, if there is none.
     reference: u32,
@@ -131,6 +135,7 @@ impl OutStream {
             requests: None,
             rtp_next: rng.below(1 << 16) as i64,
             timestamp_offset: rng.next_u64() as u32,
+            drift: Drift::default(),
             next_frame: 0,
             reference: u32::MAX,
             packets: 0,
@@ -283,7 +288,8 @@ impl OutStream {
             }
             let first = Queued {
                 since: now,
-                timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
+                timestamp: rtp_clock(self.drift.elapsed(now), self.signalled.clock_rate)
+                    .wrapping_add(self.timestamp_offset),
                 frame: number,
                 payload: 0,
                 original: 0,
@@ -406,7 +412,7 @@ impl OutStream {
     }
 
     pub(super) fn timestamp(&self, now: Time) -> u32 {
-        timestamp(now, self.signalled.clock_rate, self.timestamp_offset)
+        rtp_clock(self.drift.elapsed(now), self.signalled.clock_rate).wrapping_add(self.timestamp_offset)
     }
 
     /// Counts a packet that leaves with the transport-wide number `transport`; returns its RTP sequence number. Padding

@@ -5,7 +5,6 @@ use super::repair::{Leaving, SenderRepair};
 use super::{Life, Path, Sender};
 use crate::datagram;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, Queued, TRANSPORT_SEQUENCE_ID};
-use crate::reception::clock;
 use crate::settings::{MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
@@ -95,7 +94,7 @@ impl Sender {
         };
         let (signalled, extensions) = (stream.signalled, self.extensions);
         let abs_send_time = extensions.abs_send_time.then(|| {
-            let local = Time::from_nanos(clock(now, path.clock_offset).as_nanos());
+            let local = Time::from_nanos(path.clock.date(now).as_nanos());
             let [_, time @ ..] = rtp::abs_send_time(local).to_be_bytes();
             time
         });

@@ -15,6 +15,7 @@ impl EndpointSettings {
         let long =
             (self.name.len() > 255).then(|| "the name is longer than the 255 bytes of a CNAME".to_owned());
         let problem = long
+            .or_else(|| self.clock.settings.check().err().map(|problem| format!("clock.{problem}")))
             .or_else(|| self.rtcp.problem())
             .or_else(|| self.packet_problem())
             .or_else(|| self.send.as_ref().and_then(SendSettings::problem))

@@ -2,6 +2,7 @@
 
 mod checks;
 
+use crate::clock::Clock;
 use crate::media::SourceSettings;
 use crate::packetizer::Extensions;
 use crate::repair::Repair;
@@ -35,9 +36,8 @@ pub struct EndpointSettings {
     pub name: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Its NTP clock is the driver's time plus this. [`EndpointSettings::new`] draws it from the substream (seed, name,
-    /// "clock"), so that no scheme can mistake a difference of two clocks for a delay.
-    pub clock_offset: Span,
+    /// Its clock.
+    pub clock: Clock,
     /// The SSRC in its reports while it does not send.
     pub ssrc: u32,
     /// Bytes of IP and UDP headers on each packet.
@@ -56,7 +56,7 @@ impl EndpointSettings {
     pub fn new(name: impl Into<String>, seed: u64) -> Self {
         let name = name.into();
         Self {
-            clock_offset: clock_offset(seed, &name),
+            clock: Clock::new(seed, &name),
             ssrc: Stream::new(seed, &name, "ssrc").next_u64() as u32,
             overhead: 28,
             send: None,
@@ -66,16 +66,6 @@ impl EndpointSettings {
             name,
         }
     }
-}
-
-/// The default clock offset of the endpoint `name` in the run with `seed`: a date between 1968 and 2002 in NTP's count
-/// of seconds since 1900, so that it reveals neither the run's start nor a peer's clock.
-#[must_use]
-pub fn clock_offset(seed: u64, name: &str) -> Span {
-    const EARLIEST_SECS: u64 = 1 << 31;
-    const RANGE_NANOS: u64 = (1 << 30) * 1_000_000_000;
-    let nanos = Stream::new(seed, name, "clock").below(RANGE_NANOS) + EARLIEST_SECS * 1_000_000_000;
-    Span::from_nanos(nanos as i64)
 }
 
 /// Effect of a circuit breaker that trips (RFC 8083).

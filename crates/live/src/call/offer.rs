@@ -83,6 +83,13 @@ impl Offer {
         let FlowKind::Media(media) = &flow.kind else {
             return Err(Refusal::from("the flow must be a media flow"));
         };
+        if let Some(node) = scenario.clocks.keys().next() {
+            return Err(Refusal::new(
+                format!("clocks.{node}"),
+                "a clock",
+                "none: over a socket each end has the clock of its machine",
+            ));
+        }
         let path = format!("flows.{}", flow.name);
         let refused = |key: &str, value: &str, expected: &str| {
             Err(Refusal::new(format!("media.{key}"), value, expected).at(&path))

@@ -61,6 +61,22 @@ impl Routes {
         Self { width, cells }
     }
 
+    fn add(&mut self, route: &[(NodeId, Port)]) -> RouteId {
+        if route.len() >= self.width {
+            let rows = self
+                .cells
+                .chunks(self.width)
+                .map(|row| row.iter().copied().take_while(|hop| *hop != Self::END));
+            let mut all: Vec<Vec<_>> = rows.map(Iterator::collect).collect();
+            all.push(route.to_vec());
+            *self = Self::new(&all);
+        } else {
+            self.cells.extend(route);
+            self.cells.resize(self.cells.len() + self.width - route.len(), Self::END);
+        }
+        RouteId((self.cells.len() / self.width) as u32 - 1)
+    }
+
     #[inline]
     fn hop(&self, RouteId(route): RouteId, hop: u8) -> Option<(NodeId, Port)> {
         let cell = self.cells.get(route as usize * self.width + hop as usize);
@@ -222,6 +238,10 @@ impl World {
         &*self.out.record
     }
 
+    pub(crate) fn record_mut(&mut self) -> &mut dyn Recorder {
+        &mut *self.out.record
+    }
+
     /// The packet accounting of each node, by its number.
     #[must_use]
     pub fn accounts(&self) -> &[PacketAccount] {
@@ -318,6 +338,15 @@ impl World {
     /// Numbers of the fed packets of which a copy was made since the last call, oldest first, if deaths are watched.
     pub fn take_doubled(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.out.doubled)
+    }
+
+    /// Adds a route over these hops, the last of which is its destination.
+    ///
+    /// # Panics
+    /// If it has more nodes than [`World::LONGEST_ROUTE`].
+    pub fn add_route(&mut self, hops: &[(NodeId, Port)]) -> RouteId {
+        assert!(hops.len() <= Self::LONGEST_ROUTE, "a route of {} nodes", hops.len());
+        self.routes.add(hops)
     }
 
     /// Calls `tell` with node `id`, so that the driver can change what the node does now or later; `None` if there is

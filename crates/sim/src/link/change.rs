@@ -3,6 +3,7 @@
 use super::jitter::Jitter;
 use super::loss::Loss;
 use super::medium::EcnPath;
+use super::mtu::MtuSettings;
 use super::netem::NetemSettings;
 use super::phases::Phases;
 use super::queue::{Discipline, DropTail};
@@ -30,6 +31,8 @@ pub struct LinkChange {
     pub netem: Option<NetemSettings>,
     /// Limits of the queue, those in time at the capacity that was set last. Waiting packets that do not fit are dropped.
     pub queue: Option<DropTail>,
+    /// The largest IP packet, for packets that come from now on.
+    pub mtu: Option<MtuSettings>,
     /// Queue discipline, which begins anew. Waiting packets come into it in the order in which they came to the link.
     pub discipline: Option<Discipline>,
 }

@@ -77,6 +77,9 @@ impl Link {
         ensure(settings.netem.is_none(), || {
             Refusal::new("netem", "an emulator", "none; it needs a managed link").at(&name)
         })?;
+        ensure(settings.mtu.is_none(), || {
+            Refusal::new("mtu", "an MTU", "none; it needs a managed link").at(&name)
+        })?;
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);
         let scatter = settings.jitter.reorders().then(Box::default);
@@ -208,7 +211,7 @@ impl Node for Link {
             out.discard(now, &packet, Cause::Queue);
             return;
         }
-        let served = self.server.serve(now, packet.size);
+        let served = self.server.serve(now, packet.wire_size());
         assert!(now <= served.start && served.start <= served.finish, "service of {now} from {served:?}");
         debug_assert!(
             self.line.back().is_none_or(|last| last.finish <= served.finish),

@@ -8,6 +8,7 @@
 use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
 use super::medium::Medium;
+use super::mtu::Mtu;
 use super::netem::Netem;
 use super::queue::{Discipline, DropTail, Moment, QueueDiscipline, Waiting};
 use super::{LinkChange, LinkSettings, beside_statuses};
@@ -25,6 +26,7 @@ pub struct ManagedLink {
     /// Limits and kind of the queue.
     limits: DropTail,
     discipline: Discipline,
+    mtu: Option<Box<Mtu>>,
     netem: Option<Box<Netem>>,
     server: Server,
     queue: Box<dyn QueueDiscipline>,
@@ -73,6 +75,8 @@ impl ManagedLink {
         let (limits, discipline) = (settings.queue, settings.discipline.clone());
         let netem = settings.netem.clone().map(|netem| Netem::new(netem, seed, &name)).transpose();
         let netem = netem.map_err(|refusal| refusal.at(&name))?.map(Box::new);
+        settings.mtu.map_or(Ok(()), |mtu| mtu.check()).map_err(|refusal| refusal.at(&name))?;
+        let mtu = settings.mtu.map(|mtu| Box::new(Mtu::new(mtu)));
         let (server, medium) = settings.parts(&name, seed)?;
         let medium = Box::new(medium);
         Ok(Self {
@@ -81,6 +85,7 @@ impl ManagedLink {
             nominal,
             limits,
             discipline,
+            mtu,
             netem,
             server: server.variable(),
             queue,
@@ -99,6 +104,7 @@ impl ManagedLink {
         change.capacity.map_or(Ok(()), |_| self.server.changeable())?;
         self.medium.changeable(change)?;
         change.netem.as_ref().map_or(Ok(()), |netem| netem.check())?;
+        change.mtu.map_or(Ok(()), |mtu| mtu.check())?;
         let has_queue = self.server.status_process().is_none();
         ensure(has_queue || change.queue.is_none(), || beside_statuses("queue"))?;
         let Some(discipline) = &change.discipline else { return Ok(()) };
@@ -122,6 +128,12 @@ impl ManagedLink {
                 none => *none = Some(Box::new(Netem::new(settings, self.seed, &self.name)?)),
             }
         }
+        if let Some(settings) = change.mtu {
+            match &mut self.mtu {
+                Some(mtu) => mtu.change(settings),
+                none => *none = Some(Box::new(Mtu::new(settings))),
+            }
+        }
         change.capacity.map_or(Ok(()), |rate| self.set_capacity(now, rate))?;
         if change.queue.is_some() || change.discipline.is_some() {
             self.change_queue(now, change.queue, change.discipline.clone(), out)?;
@@ -134,7 +146,7 @@ impl ManagedLink {
     /// packet is sent again).
     fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
         let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
-        let finish = current.as_ref().map(|(served, packet)| (*served, packet.size));
+        let finish = current.as_ref().map(|(served, packet)| (*served, packet.wire_size()));
         let finish = self.server.set_rate(now, rate, finish)?;
         if let (Some((served, _)), Some(finish)) = (current, finish) {
             served.finish = finish;
@@ -212,7 +224,7 @@ impl ManagedLink {
             let mut moment = Moment { now, nominal: self.drain_rate(), in_service: None, out };
             let Some(Waiting { since, mut packet }) = self.queue.dequeue(&mut moment) else { return };
             packet.queued += now - since;
-            let finish = self.server.serve(from, packet.size).finish.max(now);
+            let finish = self.server.serve(from, packet.wire_size()).finish.max(now);
             assert!(self.serving.is_none() && since <= now, "two packets in service, or one from the future");
             self.serving = Some((Served { start: now, finish }, packet));
         }
@@ -278,7 +290,10 @@ impl Node for ManagedLink {
         }
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
+        if self.mtu.as_mut().is_some_and(|mtu| !mtu.pass(now, &mut packet, out)) {
+            return out.recycle(packet);
+        }
         if let Some(netem) = &mut self.netem {
             netem.enqueue(now, packet, out);
             return self.leave_netem(now, out);
@@ -324,5 +339,6 @@ impl Node for ManagedLink {
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
         self.queue.warnings(tell);
         self.netem.iter().for_each(|netem| netem.warnings(tell));
+        self.mtu.iter().for_each(|mtu| mtu.warnings(tell));
     }
 }

@@ -136,7 +136,7 @@ impl Medium {
         packet: &mut Packet,
         out: &mut Outbox,
     ) -> (Time, Option<Cause>) {
-        let size = packet.size;
+        let size = packet.wire_size();
         let delay = *self.delay.at(served.finish);
         let mut arrival = match &mut self.jitter {
             Some(jitter) => jitter.arrival(served, delay),
@@ -146,7 +146,10 @@ impl Medium {
             arrival = arrival.max(self.last);
         }
         self.last = arrival.max(self.last);
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
+        // each of its fragments can be lost, and then all of it is
+        let lost = self.loss.as_mut().is_some_and(|loss| {
+            (0..=packet.fragments).fold(false, |lost, _| loss.takes(served.finish) || lost)
+        });
         let overload = self.overload.as_mut().is_some_and(|overload| overload.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
         let refused = self.ecn == EcnPath::Drop && packet.ecn.is_capable();

@@ -17,6 +17,7 @@ pub mod leo;
 pub mod loss;
 mod managed;
 mod medium;
+mod mtu;
 pub mod netem;
 mod overload;
 pub mod phases;
@@ -27,6 +28,7 @@ pub use change::LinkChange;
 pub use fifo::Link;
 pub use managed::ManagedLink;
 pub use medium::EcnPath;
+pub use mtu::{MtuSettings, TooBig};
 
 use crate::refusal::{Refusal, ensure};
 use capacity::Server;
@@ -66,6 +68,8 @@ pub struct LinkSettings {
     pub ecn: EcnPath,
     /// Linux's network emulator before the queue; [`Link`] has none.
     pub netem: Option<NetemSettings>,
+    /// The largest IP packet; [`Link`] takes packets of all sizes.
+    pub mtu: Option<MtuSettings>,
 }
 
 impl LinkSettings {

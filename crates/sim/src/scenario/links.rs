@@ -3,6 +3,7 @@
 use crate::link::LinkSettings;
 use crate::link::capacity::Statuses;
 use crate::link::leo::Leo;
+use crate::traffic::leg::LegSettings;
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
@@ -24,6 +25,9 @@ pub struct LinkSpec {
     /// Queue, delay, jitter and losses.
     #[serde(default)]
     pub settings: LinkSettings,
+    /// The connection that carries calls over it; by default their datagrams go as they are.
+    #[serde(default)]
+    pub via: Option<LegSettings>,
 }
 
 /// The way in which a link with a drop-tail queue is computed: both give the same results. Any other discipline needs

@@ -5,6 +5,7 @@
 //! TOML with units (`"20ms"`, `"2.5Mbps"`), which `python/tidegate/scenario` converts.
 
 pub mod assemble;
+mod calls;
 mod driven;
 mod episode;
 mod external;
@@ -23,13 +24,15 @@ pub use episode::{Episode, Stepped, Truth};
 pub use external::{External, ExternalFlow};
 pub use links::*;
 pub use media::*;
-pub use moves::MoveSpec;
+pub use moves::{CallMove, MoveSpec};
 pub use radio::*;
 pub use routes::Routes;
 pub use run::{Outcome, Run};
 use serde::Deserialize;
 pub use sessions::*;
+use std::collections::BTreeMap;
 use tidegate_core::{Level, Span, Time};
+use tidegate_endpoint::ClockSettings;
 pub use traffic::*;
 pub use waiting::Queued;
 
@@ -71,6 +74,9 @@ pub struct Scenario {
     /// The sessions of many members.
     #[serde(default)]
     pub sessions: Vec<SessionSpec>,
+    /// Clocks of the ends at graph nodes, by the name of the node; others run true.
+    #[serde(default)]
+    pub clocks: BTreeMap<String, ClockSettings>,
     /// Whether every datagram is encoded to bytes and decoded again before its receiver sees it: slower, and it must
     /// change nothing.
     #[serde(default)]

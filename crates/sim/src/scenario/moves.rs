@@ -1,5 +1,6 @@
 //! Changes of a scenario while it runs: of its links, starts and stops of flows, and paths, sources and limits of calls.
 
+use super::calls::{End, OtherPath};
 use super::run::Run;
 use super::{FlowKind, Scenario};
 use crate::engine::coupled::Coupled;
@@ -11,7 +12,7 @@ use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use tidegate_core::{FlowId, NodeId, Outbox, Port, RouteId, Time};
+use tidegate_core::{FlowId, NodeId, Outbox, RouteId, Time};
 use tidegate_endpoint::{Endpoint, LimitChange};
 
 /// One change. It is made before all other events at its time.
@@ -52,8 +53,19 @@ pub struct MoveSpec {
     pub signalled: Option<bool>,
 }
 
-/// Place of the sending end of a flow.
-type End = (NodeId, Port);
+/// A change of a call that is made by hand.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallMove {
+    /// The links that its packets take from then on, from the flow's beginning to its end.
+    pub path: Option<Vec<String>>,
+    /// The links of the other direction of that path.
+    pub back: Vec<String>,
+    /// Whether the call's ends hear of the other path; by default they do.
+    pub signalled: Option<bool>,
+    /// Limits of its rates.
+    pub limits: LimitChange,
+}
 
 /// A change of a call that its ends make.
 #[derive(Clone, Debug)]
@@ -251,6 +263,62 @@ impl Run {
         Ok(())
     }
 
+    /// Plans a change of a flow of a call while it runs, as a move of the scenario would: see [`Run::plan`].
+    ///
+    /// # Errors
+    /// When there is no such flow, its ends are not joined so, nothing changes, or the time is not within
+    /// [`Run::reached`] and the end.
+    pub fn plan_call(&mut self, flow: &str, time: Time, change: &CallMove) -> Result<(), Refusal> {
+        let (from, end) = (self.reached(), Time::ZERO + self.duration);
+        ensure((from..=end).contains(&time), || {
+            Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
+        })?;
+        for change in self.changes_of_call(flow, time, change)? {
+            self.moves.add(time, Change::Call(change));
+        }
+        Ok(())
+    }
+
+    /// Changes a flow of a call at `time`; the world must have handled all events before it.
+    ///
+    /// # Errors
+    /// When there is no such flow, its ends are not joined so, nothing changes, or a component fails at it.
+    pub fn change_call(&mut self, flow: &str, time: Time, change: &CallMove) -> Result<(), Refusal> {
+        for change in self.changes_of_call(flow, time, change)? {
+            self.change_end(time, change).map_err(|stopped| Refusal::from(stopped.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The changes that a call's ends make at `time`; routes of another path are added, and the record knows it.
+    fn changes_of_call(
+        &mut self,
+        flow: &str,
+        time: Time,
+        change: &CallMove,
+    ) -> Result<Vec<CallChange>, Refusal> {
+        let CallMove { path, back, signalled, limits } = change;
+        let refused = |refusal: Refusal| refusal.at(&format!("flows.{flow}"));
+        let near = self.calls.place(flow)?.ends[0];
+        ensure(path.is_some() || !limits.is_empty(), || {
+            refused("found no change; expected path, max_rate, min_rate or video_max".into())
+        })?;
+        let mut changes = Vec::new();
+        if let Some(path) = path {
+            let OtherPath { flows, ways } = self.calls.other_path(flow, path, back).map_err(refused)?;
+            let routes = ways.map(|(end, hops)| (end, self.world.add_route(&hops))).to_vec();
+            for (flow, links) in &flows {
+                self.recording_mut().flows[flow.0 as usize].path.change(time, links.clone());
+            }
+            let signalled = signalled.unwrap_or(true);
+            changes.push(CallChange::Path(PathChange { flows, routes, signalled }));
+        }
+        if !limits.is_empty() {
+            changes.push(CallChange::Limits(near, *limits));
+        }
+        Ok(changes)
+    }
+
     /// Cancels the changes of a link that are planned from `from` on.
     ///
     /// # Errors
@@ -277,18 +345,26 @@ impl Run {
                         "changing {link} failed, although it was validated before the run: {result:?}"
                     );
                 }
-                Change::Call(CallChange::Path(PathChange { routes, signalled, .. })) => {
-                    for (end, route) in routes {
-                        self.tell_end(time, end, |host, out| host.change_route(time, route, signalled, out))?;
-                        self.world.tell(end.0, |source: &mut ExternalSource| source.set_route(route));
-                    }
-                }
-                Change::Call(CallChange::Limits(end, change)) => {
-                    self.tell_end(time, end, |host, out| host.limit(time, &change, out))?;
-                }
+                Change::Call(change) => self.change_end(time, change)?,
             }
         }
         Ok(())
+    }
+
+    /// Makes a change of a call at its ends.
+    fn change_end(&mut self, time: Time, change: CallChange) -> Result<(), Stopped> {
+        match change {
+            CallChange::Path(PathChange { routes, signalled, .. }) => {
+                for (end, route) in routes {
+                    self.tell_end(time, end, |host, out| host.change_route(time, route, signalled, out))?;
+                    self.world.tell(end.0, |source: &mut ExternalSource| source.set_route(route));
+                }
+                Ok(())
+            }
+            CallChange::Limits(end, change) => {
+                self.tell_end(time, end, |host, out| host.limit(time, &change, out))
+            }
+        }
     }
 
     /// Calls `tell` with the endpoint at a place, if there is one.

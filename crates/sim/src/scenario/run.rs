@@ -1,5 +1,6 @@
 //! A run under way, and its outcome.
 
+use super::calls::Calls;
 use super::external::External;
 use super::moves::Moves;
 use super::tightest_link::{capacity, set_tightest};
@@ -19,6 +20,7 @@ pub struct Run {
     /// Bytes that each node had carried when the warm-up ended.
     pub(super) before: Option<Vec<u64>>,
     pub(super) external: External,
+    pub(super) calls: Calls,
     pub(super) moves: Moves,
     /// The recorded networks that it plays.
     pub(super) recordings: Vec<PlayedTrace>,
@@ -196,6 +198,15 @@ impl Run {
     pub fn recording(&self) -> &Recording {
         let record: &dyn Any = self.world.record();
         let Some(recording) = record.downcast_ref() else {
+            unreachable!("a builder's world always writes to a Recording")
+        };
+        recording
+    }
+
+    /// The recording, to add what is known of its flows only now.
+    pub(super) fn recording_mut(&mut self) -> &mut Recording {
+        let record: &mut dyn Any = self.world.record_mut();
+        let Some(recording) = record.downcast_mut() else {
             unreachable!("a builder's world always writes to a Recording")
         };
         recording

@@ -92,6 +92,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
         "flow": flow.name,
         "link": link,
         "links": [entry["name"] for entry in ir["links"] if way.is_movable(entry)],
+        "paths": way.paths(ir, flow.from_, flow.to),
         "contenders": labels,
         "controllers": controllers,
         "queues": _queues(document, scenario, link),

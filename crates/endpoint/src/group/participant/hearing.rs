@@ -3,7 +3,6 @@
 use super::super::flow;
 use super::super::source::Missing;
 use super::{AFB, Life, PSFB, Participant, Pending, RETENTION, Source};
-use crate::reception::clock;
 use crate::rtcp::schedule::Chance;
 use tidegate_core::Time;
 use tidegate_core::datagram::RtpBody;
@@ -127,7 +126,7 @@ impl Participant {
 
     /// Notes the round-trip time that follows from a report on us.
     fn round_trip(&mut self, now: Time, index: usize, blocks: &[ReportBlock]) {
-        let clock = ntp::short(clock(now, self.settings.clock_offset));
+        let clock = ntp::short(self.settings.clock.date(now));
         let ours = blocks.iter().filter(|block| block.ssrc == self.ssrc);
         if let Some(rtt) = ours.filter_map(|block| block.round_trip(clock)).next() {
             self.sources[index].rtt = Some(rtt);

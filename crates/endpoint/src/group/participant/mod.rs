@@ -5,7 +5,6 @@ mod hearing;
 use super::media::{Media, OutgoingPacket};
 use super::source::{Missing, Source};
 use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
-use crate::reception::clock;
 use crate::rtcp::members::Members;
 use crate::rtcp::schedule::{Due, Profile, Schedule, Timing};
 use crate::settings::{RtcpMode, SettingsError};
@@ -176,7 +175,8 @@ impl Participant {
 
     fn send_media(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(media) = &mut self.media else { return };
-        let (size, timestamp) = (media.size(), Source::timestamp(now));
+        let (size, timestamp) =
+            (media.size(), Source::timestamp(self.settings.clock.settings.drift.elapsed(now)));
         let OutgoingPacket { sequence, frame, avoids } = media.take(now);
         let body = Body::Rtp(RtpBody {
             timestamp,
@@ -222,8 +222,8 @@ impl Participant {
         let report = if self.settings.declared_sender || sent {
             rtcp::Packet::SenderReport(SenderReport {
                 ssrc: self.ssrc,
-                ntp: ntp::timestamp(clock(now, self.settings.clock_offset)),
-                rtp_timestamp: Source::timestamp(now),
+                ntp: ntp::timestamp(self.settings.clock.date(now)),
+                rtp_timestamp: Source::timestamp(self.settings.clock.settings.drift.elapsed(now)),
                 packet_count: self.media.as_ref().map_or(0, Media::packets) as u32,
                 octet_count: self.rtp_bytes as u32,
                 blocks,

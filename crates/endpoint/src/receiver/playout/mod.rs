@@ -10,6 +10,7 @@
 mod freeze;
 mod key_timer;
 
+use crate::clock::Drift;
 use crate::settings::Playout;
 use freeze::FreezeWatch;
 use key_timer::KeyTimer;
@@ -56,6 +57,8 @@ pub(crate) struct PlayoutBuffer {
     video: bool,
     mode: Playout,
     clock_rate: u32,
+    /// How the receiver's clock runs.
+    drift: Drift,
     /// Open frames by number, from `base` on.
     slots: VecDeque<Slot>,
     base: u32,
@@ -91,6 +94,7 @@ impl PlayoutBuffer {
             video,
             mode,
             clock_rate,
+            drift: Drift::default(),
             slots: VecDeque::new(),
             base: 0,
             started: false,
@@ -107,6 +111,11 @@ impl PlayoutBuffer {
             broken: None,
             stalled: None,
         }
+    }
+
+    /// Sets how the receiver's clock runs, by which frames are shown.
+    pub(crate) fn set_drift(&mut self, drift: Drift) {
+        self.drift = drift;
     }
 
     /// Sets which requests the receiver makes: of packets, and of key frames.
@@ -233,11 +242,12 @@ impl PlayoutBuffer {
         self.clock = DelayClock::default();
     }
 
-    /// The time of capture for an RTP timestamp.
+    /// The time of capture for an RTP timestamp, in the time of the driver: a clock that runs fast counts the same ticks in less.
     fn media(&mut self, timestamp: u32) -> Span {
         self.timestamp = wrap::nearest(timestamp, 32, self.timestamp);
         let ticks = i128::from(self.timestamp - self.origin);
-        Span::from_nanos((ticks * 1_000_000_000 / i128::from(self.clock_rate)) as i64)
+        let media = Span::from_nanos((ticks * 1_000_000_000 / i128::from(self.clock_rate)) as i64);
+        media - self.drift.of(media)
     }
 
     /// Shows and gives up the frames that are due at `now`.

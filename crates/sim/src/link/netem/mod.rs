@@ -219,14 +219,20 @@ impl Netem {
 
     /// Loses a packet, or lets it wait; its copy, if there is one, goes the same way before it does.
     fn pass(&mut self, now: Time, mut packet: Box<Packet>, copy: Option<Packet>, out: &mut Outbox) {
-        let lost = self.loss.takes(&self.settings.loss, &mut self.numbers.loss, &mut self.luck);
+        let mut lost = false;
+        for _ in 0..=packet.fragments {
+            lost |= self.loss.takes(&self.settings.loss, &mut self.numbers.loss, &mut self.luck);
+        }
         let lost = lost && !(self.settings.ecn && out.mark(now, &mut packet));
         // a packet that is lost and doubled goes once
         let copy = match (copy, lost) {
             (None, true) => return Self::drop(now, packet, Cause::Loss, out),
             (copy, lost) => copy.filter(|_| !lost),
         };
-        let corrupt = self.numbers.corrupt.happens(self.settings.corrupt.probability, &mut self.luck);
+        let mut corrupt = false;
+        for _ in 0..=packet.fragments {
+            corrupt |= self.numbers.corrupt.happens(self.settings.corrupt.probability, &mut self.luck);
+        }
         if self.packets() >= u64::from(self.settings.limit) {
             return Self::drop(now, packet, Cause::Queue, out);
         }
@@ -245,7 +251,7 @@ impl Netem {
             self.ahead.push(held);
             return;
         }
-        let time = self.time(now, held.packet.size);
+        let time = self.time(now, held.packet.wire_size());
         self.counter = self.counter.wrapping_add(1);
         self.order += 1;
         self.waiting.insert((time, self.order), held);

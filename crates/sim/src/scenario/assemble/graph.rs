@@ -51,38 +51,8 @@ impl<'a> Graph<'a> {
         Some(hops)
     }
 
-    /// The nodes and ports of a path over these links, from one point to another.
-    ///
-    /// # Errors
-    /// When a link is not there, does not begin where the one before it ends, or a user of a radio network is at an end.
-    pub(super) fn along(
-        &self,
-        scenario: &Scenario,
-        names: &[String],
-        [from, to]: [&str; 2],
-    ) -> Result<Vec<(NodeId, Port)>, Refusal> {
-        if let Some(user) = [from, to].into_iter().find(|point| self.users.contains_key(point)) {
-            let expected =
-                "a call whose ends are no users of a radio network, whose path is the radio network's";
-            return Err(Refusal::new("path", user, expected));
-        }
-        let (mut point, mut hops) = (from, Vec::with_capacity(names.len()));
-        for name in names {
-            let position = scenario.links.iter().position(|link| &link.name == name);
-            let position =
-                position.ok_or_else(|| Refusal::new("path", name, "the name of a link of the scenario"))?;
-            let link = &scenario.links[position];
-            if link.from != point {
-                let expected = format!("a link from {point} (it leads from {} to {})", link.from, link.to);
-                return Err(Refusal::new("path", name, expected));
-            }
-            point = &link.to;
-            hops.push((NodeId(position as u32), Port::ZERO));
-        }
-        if point != to || names.is_empty() {
-            let message = format!("found a path that ends at {point}; expected links from {from} to {to}");
-            return Err(Refusal::from(message).at("path"));
-        }
-        Ok(hops)
+    /// Whether a point is a user of a radio network.
+    pub(super) fn is_user(&self, point: &str) -> bool {
+        self.users.contains_key(point)
     }
 }

@@ -7,8 +7,12 @@ use crate::link::queue::Discipline;
 use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
 use crate::record::summary::{PlayedTrace, Warning};
-use crate::scenario::{Capacity, LinkService, LinkSpec, Offset};
+use crate::scenario::{Capacity, FlowKind, FlowSpec, LinkService, LinkSpec, Offset};
 use tidegate_core::{Node, Rate, Span, Stream};
+
+/// Bytes of the largest IP packet on Ethernet (RFC 894), and of an RTP header without extensions.
+const ETHERNET_MTU: u32 = 1500;
+const RTP_HEADER: u32 = 12;
 
 impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
@@ -16,7 +20,11 @@ impl Builder<'_> {
         let (name, seed) = (&spec.name, self.seed(&spec.name));
         // a link that is changed while packets wait has to be computed packet by packet
         let moved = self.scenario.moves.iter().any(|move_spec| move_spec.link.as_ref() == Some(name));
-        let service = if moved || settings.netem.is_some() { LinkService::Managed } else { spec.service };
+        let service = if moved || settings.netem.is_some() || settings.mtu.is_some() {
+            LinkService::Managed
+        } else {
+            spec.service
+        };
         let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
             (_, LinkService::Fifo) if settings.discipline == Discipline::DropTail => {
@@ -100,7 +108,7 @@ impl Builder<'_> {
         Ok(recordings)
     }
 
-    /// Choices of the parsers of the recorded networks, and outliers in them.
+    /// Choices of the parsers of the recorded networks, outliers in them, and datagrams that no Ethernet carries whole.
     pub(super) fn remarks(&self) -> Result<Vec<Warning>, Refusal> {
         let mut remarks = Vec::new();
         for spec in &self.scenario.links {
@@ -121,7 +129,26 @@ impl Builder<'_> {
                 }
             }
         }
+        remarks.extend(self.large_datagrams());
         Ok(remarks)
+    }
+
+    /// Warns about flows whose datagrams are larger than Ethernet's packets, where no link has an MTU.
+    fn large_datagrams(&self) -> impl Iterator<Item = Warning> {
+        let knows = self.scenario.links.iter().any(|spec| spec.settings.mtu.is_some());
+        let flows = self.scenario.flows.iter().filter(move |_| !knows);
+        flows.filter_map(|FlowSpec { name, kind, .. }| {
+            let (key, size) = match kind {
+                FlowKind::Media(media) => ("media.payload", RTP_HEADER + media.payload + media.overhead),
+                FlowKind::Udp(udp) => ("udp.packet_size", udp.packet_size),
+                FlowKind::Tcp(_) | FlowKind::External | FlowKind::Program => return None,
+            };
+            let says = format!(
+                "packets of up to {size} bytes go whole, although Ethernet's have {ETHERNET_MTU} at most: state the `mtu` of \
+                 a link, or smaller packets"
+            );
+            (size > ETHERNET_MTU).then(|| Warning { key: format!("flows.{name}.{key}"), says })
+        })
     }
 }
 

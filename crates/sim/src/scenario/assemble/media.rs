@@ -1,8 +1,9 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::coupling::Plans;
-use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, nodes, seed_of};
+use super::{Builder, EncoderRequest, Makers, Refusal, clock_of, label, no_path, seed_of};
 use crate::engine::host::{Destination, Host};
+use crate::scenario::calls::{End, OtherPath, Place};
 use crate::scenario::moves::{CallChange, PathChange, at_move};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
@@ -57,36 +58,45 @@ impl Builder<'_> {
                 built[peer] = true;
             }
             let ends = self.call(index, pair, &mut plans, &mut without_feedback, make);
-            self.call_changes([Some(index), pair], ends.map_err(|refusal| refusal.at(&key))?)?;
+            self.note_call([Some(index), pair], ends.map_err(|refusal| refusal.at(&key))?)?;
         }
         self.nodes.extend(plans.nodes());
         Ok(without_feedback)
     }
 
-    /// Adds the moves that change the limits of a call, and the routes of those that change its path; `flows` are that of
-    /// the caller and that of the callee.
-    fn call_changes(&mut self, flows: [Option<usize>; 2], ends: [(NodeId, Port); 2]) -> Result<(), Refusal> {
+    /// Notes the flows of a call, and adds the moves that change their limits or paths; `flows` are that of the caller and
+    /// that of the callee.
+    fn note_call(&mut self, flows: [Option<usize>; 2], [caller, callee]: [End; 2]) -> Result<(), Refusal> {
         let scenario = self.scenario;
-        for (index, change) in scenario.moves.iter().enumerate() {
-            let Some(name) = &change.flow else { continue };
-            let of_it = |flow: &Option<usize>| flow.is_some_and(|flow| &scenario.flows[flow].name == name);
-            let Some(side) = flows.iter().position(of_it) else { continue };
-            if !change.limits.is_empty() {
-                self.calls.insert(index, CallChange::Limits(ends[side], change.limits));
+        let [Some(call), _] = flows else { return Ok(()) };
+        for (flow, other, ends) in
+            [(flows[0], flows[1], [caller, callee]), (flows[1], flows[0], [callee, caller])]
+        {
+            let Some(flow) = flow else { continue };
+            let FlowSpec { name, from, to, .. } = &scenario.flows[flow];
+            let place = Place {
+                call,
+                flow: FlowId(flow as u32),
+                other: other.map(|other| FlowId(other as u32)),
+                ends,
+                points: [from.clone(), to.clone()],
+                by_radio: self.graph.is_user(from) || self.graph.is_user(to),
+            };
+            self.calls.add(name, place);
+            for (index, change) in scenario.moves.iter().enumerate() {
+                if change.flow.as_ref() != Some(name) {
+                    continue;
+                }
+                if !change.limits.is_empty() {
+                    self.changes.insert(index, CallChange::Limits(ends[0], change.limits));
+                }
+                let Some(path) = &change.path else { continue };
+                let other_path = self.calls.other_path(name, path, &change.back);
+                let OtherPath { flows, ways } = other_path.map_err(|refusal| at_move(index, &refusal))?;
+                let routes = ways.map(|(end, hops)| (end, self.add_route(hops))).to_vec();
+                let signalled = change.signalled.unwrap_or(true);
+                self.changes.insert(index, CallChange::Path(PathChange { flows, routes, signalled }));
             }
-            let Some(path) = &change.path else { continue };
-            let [Some(flow), other] = [flows[side], flows[1 - side]] else { continue };
-            let FlowSpec { from, to, .. } = &scenario.flows[flow];
-            // as seen from the flow that is named
-            let refused = |refusal: Refusal| at_move(index, &refusal);
-            let forward = self.graph.along(scenario, path, [from, to]).map_err(refused)?;
-            let backward = self.graph.along(scenario, &change.back, [to, from]).map_err(refused)?;
-            let (near, far) = (ends[side], ends[1 - side]);
-            let routes = vec![(near, self.route_to(&forward, far)), (far, self.route_to(&backward, near))];
-            let mut links = vec![(FlowId(flow as u32), nodes(&forward))];
-            links.extend(other.map(|other| (FlowId(other as u32), nodes(&backward))));
-            let signalled = change.signalled.unwrap_or(true);
-            self.calls.insert(index, CallChange::Path(PathChange { flows: links, routes, signalled }));
         }
         Ok(())
     }
@@ -104,9 +114,12 @@ impl Builder<'_> {
         let flow = &scenario.flows[index];
         let path = self.graph.path(&flow.from, &flow.to).ok_or_else(|| no_path(&flow.from, &flow.to))?;
         let back = self.way_back(flow)?;
+        let [path, back] = [path, back].map(|path| self.calls.legs.on(index, &path));
         let seed = self.seed(&flow.name);
         let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
         let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
+        (caller.clock.settings, callee.clock.settings) =
+            (clock_of(scenario, &flow.from), clock_of(scenario, &flow.to));
         connect(&mut caller, &mut callee, flow, index, make)?;
         if let Some(peer) = pair {
             connect(&mut callee, &mut caller, &scenario.flows[peer], peer, make)?;
@@ -158,6 +171,8 @@ pub fn endpoint_settings(
     let seed = seed_of(scenario, &flow.name);
     let settings = |role: &str| EndpointSettings::new(format!("{}.{role}", flow.name), seed);
     let (mut sender, mut receiver) = (settings("sender"), settings("receiver"));
+    (sender.clock.settings, receiver.clock.settings) =
+        (clock_of(scenario, &flow.from), clock_of(scenario, &flow.to));
     connect(&mut sender, &mut receiver, flow, 0, make)
         .map_err(|refusal| refusal.at(&format!("flows.{}", flow.name)))?;
     Ok([sender, receiver])

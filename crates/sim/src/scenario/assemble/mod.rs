@@ -2,6 +2,7 @@
 
 mod coupling;
 mod graph;
+mod legs;
 mod links;
 mod makers;
 mod media;
@@ -17,6 +18,7 @@ use crate::record::member::MemberInfo;
 use crate::record::target::{INTERVAL, Sharing};
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
+use crate::scenario::calls::Calls;
 use crate::scenario::external::External;
 use crate::scenario::moves::{CallChange, Moves, PathChange, of_flows};
 use crate::scenario::run::Run;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use tidegate_core::RouteId;
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
+use tidegate_endpoint::ClockSettings;
 
 fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, Refusal> {
     Err(Refusal::new(key, value, expected))
@@ -69,8 +72,11 @@ struct Builder<'a> {
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
     external: External,
+    calls: Calls,
     /// Changes of calls, by the index of their move.
-    calls: BTreeMap<usize, CallChange>,
+    changes: BTreeMap<usize, CallChange>,
+    /// The flows of connections that carry calls.
+    leg_infos: Vec<FlowInfo>,
 }
 
 impl<'a> Builder<'a> {
@@ -88,6 +94,12 @@ impl<'a> Builder<'a> {
         if scenario.record.bin <= Span::ZERO {
             return refused("record.bin", scenario.record.bin, "more than zero");
         }
+        for (node, clock) in &scenario.clocks {
+            let is_node = scenario.links.iter().any(|link| link.from == *node || link.to == *node);
+            let problem =
+                if is_node { clock.check().err() } else { Some("no link begins or ends there".to_owned()) };
+            problem.map_or(Ok(()), |problem| Err(Refusal::from(problem).at(node).at("clocks")))?;
+        }
         let graph = Graph::new(scenario)?;
         let mut builder = Self {
             scenario,
@@ -96,7 +108,9 @@ impl<'a> Builder<'a> {
             nodes: Vec::new(),
             routes: Vec::new(),
             external: External::default(),
-            calls: BTreeMap::new(),
+            calls: Calls::over(&scenario.links),
+            changes: BTreeMap::new(),
+            leg_infos: Vec::new(),
         };
         for spec in &scenario.links {
             if matches!(spec.capacity, Capacity::External) {
@@ -174,16 +188,18 @@ impl<'a> Builder<'a> {
                 self.external_paths(id, flow)?;
             }
         }
+        self.add_legs()?;
         for FlowId(index) in self.media(make)? {
             infos[index as usize].sharing = Sharing::Fixed;
         }
-        for (&index, change) in &self.calls {
+        for (&index, change) in &self.changes {
             let CallChange::Path(PathChange { flows, .. }) = change else { continue };
             for (FlowId(flow), links) in flows {
                 infos[*flow as usize].path.change(scenario.moves[index].time, links.clone());
             }
         }
         let members = self.sessions(&mut infos)?;
+        infos.append(&mut self.leg_infos);
         self.finish(infos, members)
     }
 
@@ -245,8 +261,9 @@ impl<'a> Builder<'a> {
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
         let moves = Moves::default();
-        Run { world, duration, warmup, before: None, external: self.external, moves, recordings, remarks }
-            .with_moves(&scenario.moves, self.calls)
+        let (external, calls) = (self.external, self.calls);
+        Run { world, duration, warmup, before: None, external, calls, moves, recordings, remarks }
+            .with_moves(&scenario.moves, self.changes)
     }
 
     /// Wraps the nodes at the ends of routes, so that their packets are encoded to bytes and decoded.
@@ -280,7 +297,12 @@ impl<'a> Builder<'a> {
     }
 
     fn route_to(&mut self, path: &[(NodeId, Port)], end: (NodeId, Port)) -> RouteId {
-        self.routes.push(path.iter().copied().chain([end]).collect());
+        self.add_route(path.iter().copied().chain([end]).collect())
+    }
+
+    /// Adds a route over these hops, the last of which is its destination.
+    fn add_route(&mut self, hops: Vec<(NodeId, Port)>) -> RouteId {
+        self.routes.push(hops);
         RouteId(self.routes.len() as u32 - 1)
     }
 
@@ -313,6 +335,11 @@ fn no_path(from: &str, to: &str) -> Refusal {
 fn seed_of(scenario: &Scenario, component: &str) -> u64 {
     let special = scenario.seeds.iter().find(|(name, _)| name == component);
     special.map_or(scenario.seed, |&(_, seed)| seed)
+}
+
+/// The clock of the ends at a node of the graph.
+fn clock_of(scenario: &Scenario, node: &str) -> ClockSettings {
+    scenario.clocks.get(node).cloned().unwrap_or_default()
 }
 
 /// The maker of radio networks of the kind.

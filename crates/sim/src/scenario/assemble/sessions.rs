@@ -1,7 +1,7 @@
 //! Sessions of many members: from their specification to participants.
 
 use super::trees::{Leaf, Trees};
-use super::{Builder, Refusal};
+use super::{Builder, Refusal, clock_of};
 use crate::engine::host::{Destination, Host};
 use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
@@ -65,7 +65,8 @@ impl Builder<'_> {
             (0..leaves.len()).map(|source| trees.plant(source, points)).collect::<Result<_, _>>()?;
         let replicators = trees.into_branches();
         for (member, route) in members.iter().zip(routes) {
-            let settings = settings(self.seed(&member.name), session, member);
+            let mut settings = settings(self.seed(&member.name), session, member);
+            settings.clock.settings = clock_of(self.scenario, &member.spec.node);
             let participant = Participant::new(settings)?;
             self.nodes.push(Box::new(Host::new(participant, route, Destination::Group(index as u16))));
             infos.push(info(member, session.overhead, self.scenario.duration));

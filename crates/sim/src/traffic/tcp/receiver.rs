@@ -85,6 +85,11 @@ impl TcpReceiver {
         })
     }
 
+    /// Position in the stream up to which all bytes have arrived.
+    pub(in crate::traffic) fn in_order(&self) -> u64 {
+        self.rcv_nxt
+    }
+
     /// Takes in a data segment, which is acknowledged `at_once` or when it is due.
     #[inline]
     fn segment(&mut self, now: Time, start: u64, length: u16, at_once: bool, out: &mut Outbox) {

@@ -1,9 +1,9 @@
 //! The application above a connection: its downloads and their times.
 
-use super::TcpSettings;
+use super::{TcpSender, TcpSettings};
 use crate::refusal::Refusal;
 use serde::Deserialize;
-use tidegate_core::{Span, Stream, Time};
+use tidegate_core::{Outbox, Span, Stream, Time};
 
 /// The data that a connection sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -14,6 +14,9 @@ pub enum Workload {
     Long,
     /// One download of this many bytes.
     File(u64),
+    /// What a program writes while it runs ([`super::TcpSender::write`]).
+    #[serde(skip)]
+    Stream,
     /// Short downloads with idle times between them (RFC 8868 section 5.1: 30 to 50 kB, 10 s).
     Web {
         /// Size of the smallest download, in bytes; sizes are uniform.
@@ -31,7 +34,7 @@ pub enum Workload {
 impl Workload {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         match *self {
-            Self::Long => Ok(()),
+            Self::Long | Self::Stream => Ok(()),
             Self::File(0) => Err(Refusal::new("workload.file", "0 bytes", "at least 1 byte")),
             Self::File(_) => Ok(()),
             Self::Web { min, max, .. } if min == 0 || min > max || max == u64::MAX => {
@@ -106,6 +109,7 @@ impl Application {
         self.next = None;
         Act::Begin(match self.workload {
             Workload::Long => ENDLESS,
+            Workload::Stream => 0,
             Workload::File(bytes) => bytes.min(ENDLESS),
             Workload::Web { min, max, .. } => (min + self.luck.below(max - min + 1)).min(ENDLESS),
         })
@@ -116,11 +120,25 @@ impl Application {
         if let (Workload::Web { idle, .. }, false) = (self.workload, self.stopped) {
             self.next = Some(now + Span::from_secs_f64(self.luck.exponential(idle.as_secs_f64())));
         }
-        !self.stopped
+        !self.stopped && self.workload != Workload::Stream
     }
 
     pub(super) fn luck(&self) -> &Stream {
         &self.luck
+    }
+}
+
+impl TcpSender {
+    /// Adds bytes to the stream, which leave as soon as they may: without Nagle's algorithm.
+    pub fn write(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+        self.written += bytes;
+        self.fill(now, out);
+    }
+
+    /// Bytes in its socket: those that were written and are not acknowledged.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.written - self.flight.una()
     }
 }
 
