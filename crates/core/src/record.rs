@@ -83,7 +83,7 @@ pub struct FrameSent {
     pub frame: u32,
     /// Encoded bytes.
     pub size: Size,
-    /// Whether it can be decoded without earlier frames.
+    /// Whether it can be decoded without earlier frames; a frame of audio in silence (DTX) cannot.
     pub key: bool,
 }
 

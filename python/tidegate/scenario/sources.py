@@ -330,5 +330,12 @@ class Audio(Model):
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        ir = {"rate": int(self.rate), "interval": int(self.interval)}
-        return ir if self.means is None else {**ir, "spurts": self.means.to_ir(reading)}
+        ir: dict[str, Any] = {"rate": int(self.rate), "interval": int(self.interval)}
+        if self.means is not None:
+            ir["spurts"] = self.means.to_ir(reading)
+        return ir if self.dtx is None else {**ir, "dtx": int(self.dtx)}
+    dtx: Annotated[Duration | None, rules.TIMER] = None
+    """Time from one packet to the next in silence (DTX; Opus has 400 ms), which begins with a packet, too. They have a
+    byte of payload. Audio that a move mutes goes on as silence. By default nothing is sent in silence."""
+        if self.dtx is not None and 0 < self.dtx < self.interval:
+            yield Problem((*path, "dtx"), f'found "{self.dtx}"; expected at least interval ({self.interval})')

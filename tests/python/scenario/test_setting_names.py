@@ -123,7 +123,7 @@ OTHER_NAMES = {
     "MeanLoss": dict.fromkeys(
         ("mean", "burst", "to_bad", "to_good", "loss_good", "loss_bad"), "Gilbert's two states, by their mean"
     ),
-    "Audio": {"spurts": "left out where there are none"},
+    "Audio": dict.fromkeys(("spurts", "dtx"), "left out where there are none"),
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
     **{kind: {"name": "is the tag"} for kind in ("Codel", "FqCodel", "Pie", "DualPi2", "Policer", "Shaper")},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},

@@ -6,6 +6,7 @@
 
 pub mod cbr;
 pub mod frames;
+pub mod dtx;
 pub mod greedy;
 pub mod ideal;
 mod key_debt;
@@ -208,8 +209,15 @@ impl SourceSettings {
     #[must_use]
     pub fn frames(&self) -> bool {
         match self {
+    /// Audio that sends little in silence.
+    Dtx {
+        /// The audio, which leaves silence out.
+        source: Box<Self>,
+        /// Parameters of DTX.
+        settings: dtx::Settings,
+    },
             Self::Greedy(_) | Self::Packets(_) => false,
-            Self::Scheduled { source, .. } => source.frames(),
+            Self::Scheduled { source, .. } | Self::Dtx { source, .. } => source.frames(),
             Self::Ideal { .. }
             | Self::Statistical(_)
             | Self::Frames { .. }
@@ -279,6 +287,10 @@ impl Ticker {
     }
 
     pub(crate) fn start(&mut self, now: Time) {
+            Self::Dtx { source, settings } => {
+                let source = source.build(seed, component, payload)?;
+                Box::new(dtx::Dtx::new(source, settings.clone())?)
+            }
         (self.start, self.ticks, self.next) = (now, 0, now);
     }
 

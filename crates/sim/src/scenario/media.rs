@@ -69,9 +69,13 @@ pub struct MediaSpec {
 }
 
 impl MediaSpec {
-    /// Times in which the video is off, or else the audio.
+    /// Times in which the video is off, or else the audio. Audio with DTX goes on when it is muted.
     pub(super) fn pauses_of(&self, video: bool) -> Vec<(Time, Time)> {
-        let own = if video { &self.video_pauses } else { &self.audio_pauses };
+        let own = match (video, self.audio.and_then(|audio| audio.dtx)) {
+            (true, _) => &self.video_pauses[..],
+            (false, None) => &self.audio_pauses[..],
+            (false, Some(_)) => &[],
+        };
         if own.is_empty() {
             return self.pauses.clone();
         }
@@ -389,6 +393,9 @@ pub struct AudioSpec {
 
 /// Mean durations of exponential talk spurts and pauses.
 #[derive(Clone, Copy, Debug, Deserialize)]
+    /// Time between two packets of a silence (DTX); none are sent if not given.
+    #[serde(default)]
+    pub dtx: Option<Span>,
 #[serde(deny_unknown_fields)]
 pub struct SpurtsSpec {
     /// Mean duration of a talk spurt.

@@ -11,7 +11,7 @@ use crate::scenario::{
 use std::sync::Arc;
 use tidegate_core::control::{FeedbackKind, Limits};
 use tidegate_core::{Ecn, FlowId, NodeId, Port, Rate, Span, Time};
-use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
+use tidegate_endpoint::media::{dtx, ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
     Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, RtcpSettings, SendSettings,
@@ -312,6 +312,13 @@ fn streams(
         return Err("a media flow needs video, audio or both".into());
     }
     for stream in &mut streams {
+        let source = match audio.dtx {
+            None => source,
+            Some(interval) => {
+                let settings = dtx::Settings { interval, mutes: media.audio_pauses.clone() };
+                SourceSettings::Dtx { source: Box::new(source), settings }
+            }
+        };
         stream.pauses = media.pauses_of(stream.kind == tidegate_endpoint::settings::MediaKind::Video);
     }
     Ok(streams)
