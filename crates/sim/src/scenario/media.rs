@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::coupling::Algorithm;
+use tidegate_endpoint::media::adaptation;
 use tidegate_endpoint::{BelowMin, CircuitBreakerUse, Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
@@ -308,6 +309,9 @@ pub struct VideoSpec {
     /// Its behaviour while the target is below `min`.
     #[serde(default)]
     pub below_min: BelowMin,
+    /// Steps of resolution and frame rate that follow the rate; one resolution at `fps` if not given.
+    #[serde(default)]
+    pub adaptation: Option<adaptation::Settings>,
 }
 
 /// A source of video frames.
@@ -389,13 +393,13 @@ pub struct AudioSpec {
     /// Talk spurts and pauses; only spurts are sent.
     #[serde(default)]
     pub spurts: Option<SpurtsSpec>,
+    /// Time between two packets of a silence (DTX); none are sent if not given.
+    #[serde(default)]
+    pub dtx: Option<Span>,
 }
 
 /// Mean durations of exponential talk spurts and pauses.
 #[derive(Clone, Copy, Debug, Deserialize)]
-    /// Time between two packets of a silence (DTX); none are sent if not given.
-    #[serde(default)]
-    pub dtx: Option<Span>,
 #[serde(deny_unknown_fields)]
 pub struct SpurtsSpec {
     /// Mean duration of a talk spurt.

@@ -288,6 +288,12 @@ fn streams(
                 bounds,
             },
         };
+        let source = match &video.adaptation {
+            None => source,
+            Some(settings) => {
+                SourceSettings::Adapted { source: Box::new(source), settings: settings.clone() }
+            }
+        };
         let source = if video.schedule.is_empty() {
             source
         } else {
@@ -306,12 +312,6 @@ fn streams(
             interval: audio.interval,
             spurts: audio.spurts.map(|SpurtsSpec { talk, pause }| spurts::Means { talk, pause }),
         };
-        streams.push(StreamSettings::audio(ssrc(2), source));
-    }
-    if streams.is_empty() {
-        return Err("a media flow needs video, audio or both".into());
-    }
-    for stream in &mut streams {
         let source = match audio.dtx {
             None => source,
             Some(interval) => {
@@ -319,6 +319,12 @@ fn streams(
                 SourceSettings::Dtx { source: Box::new(source), settings }
             }
         };
+        streams.push(StreamSettings::audio(ssrc(2), source));
+    }
+    if streams.is_empty() {
+        return Err("a media flow needs video, audio or both".into());
+    }
+    for stream in &mut streams {
         stream.pauses = media.pauses_of(stream.kind == tidegate_endpoint::settings::MediaKind::Video);
     }
     Ok(streams)
