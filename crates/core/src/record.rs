@@ -86,8 +86,17 @@ pub struct FrameSent {
     pub frame: u32,
     /// Encoded bytes.
     pub size: Size,
-    /// Whether it can be decoded without earlier frames.
+    /// Whether it can be decoded without earlier frames; a frame of audio in silence (DTX) cannot.
     pub key: bool,
+}
+
+/// Resolution and frame rate of the video of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct VideoStep {
+    /// Height of the pictures in pixels.
+    pub height: u32,
+    /// Nominal frames per second.
+    pub fps: f64,
 }
 
 /// Result of a media frame at its receiver.
@@ -355,6 +364,8 @@ pub trait Recorder: Send + Any {
     fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {}
     /// Takes that the video source of a flow is on, with its nominal interval between frames, or that it is off.
     fn video_switched(&mut self, now: Time, flow: FlowId, interval: Option<Span>) {}
+    /// Takes the resolution and the frame rate that video has from its next frame on, where these follow its rate.
+    fn video_step(&mut self, now: Time, flow: FlowId, step: &VideoStep) {}
     /// Takes a media frame that leaves its encoder.
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {}
     /// Takes the result of a media frame at its receiver, at most once per frame.

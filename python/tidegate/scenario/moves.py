@@ -94,7 +94,8 @@ class Move(Model):
     ]
     """Property that is changed. Those of a link are keys of [Link][tidegate.scenario.links.Link]. `running` begins or
     ends a flow. The others are of a call: its `path`, whether its `video` (of a camera or of a screen) and its `audio`
-    go on or pause, and limits of its rates, as in [Media][tidegate.scenario.media.Media]."""
+    go on or pause (audio with `dtx` goes on as silence), and limits of its rates, as in
+    [Media][tidegate.scenario.media.Media]."""
     value: Annotated[Any, ByKey({**OF_LINKS, **_OF_FLOWS}, _plain)]
     """New value, of the type that the key has in a link: a capacity is a rate. The remaining bits of a packet in
     service are sent at the new capacity. Delay, loss, jitter, byte errors and ECN apply to packets that are served

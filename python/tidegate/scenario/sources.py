@@ -12,6 +12,7 @@ from pydantic import Field
 
 from tidegate.scenario import _frames as frames
 from tidegate.scenario import _rules as rules
+from tidegate.scenario.adaptation import Adaptation
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, StatedDefaults, lowered
 from tidegate.scenario.shapes import OneOf
@@ -86,12 +87,36 @@ class Video(Model):
     def source_ir(self, reading: Reading) -> Any:
         """The keys of this kind of source, as the engine takes them: by default all but those of its bases."""
         source: str = getattr(self, "source")  # noqa: B009
-        general = {"source", *Video.model_fields, *EncodedVideo.model_fields}
+        general = {"source", *Video.model_fields, *EncodedVideo.model_fields, *ModelledVideo.model_fields}
         settings = [name for name in type(self).model_fields if name not in general]
         return {source: {name: lowered(getattr(self, name), reading) for name in settings}} if settings else source
 
 
-class StatisticalVideo(EncodedVideo, Video):
+class ModelledVideo(EncodedVideo, Video):
+    """Base of the models of encoders, whose resolution and frame rate may follow their rate."""
+
+    adaptation: Annotated[
+        bool | Adaptation, OneOf("true, false, or a table with steps, hysteresis, up_after and down_after")
+    ] = False
+    """Whether resolution and frame rate follow the encoder's rate: in the steps of libwebrtc (true), in other steps, or
+    not at all."""
+
+    @property
+    def effective_adaptation(self) -> Adaptation | None:
+        """The steps, if there are any."""
+        if isinstance(self.adaptation, Adaptation):
+            return self.adaptation
+        return Adaptation() if self.adaptation else None
+
+    def encoded_ir(self, reading: Reading) -> dict[str, Any]:
+        """The keys that differ from the engine's defaults, as the engine takes them."""
+        keys = super().encoded_ir(reading)
+        if (steps := self.effective_adaptation) is not None:
+            keys["adaptation"] = steps.for_video(self.fps, reading)
+        return keys
+
+
+class StatisticalVideo(ModelledVideo):
     """An encoder's statistics (RFC 8593 section 5).
 
     Its key frames are the first frame, the first after a pause, and those on request. The large frame after a change of
@@ -118,7 +143,7 @@ class StatisticalVideo(EncodedVideo, Video):
     """Laplace scale of the normalised frame size."""
 
 
-class IdealVideo(EncodedVideo, Video):
+class IdealVideo(ModelledVideo):
     """An encoder that hits its target with every frame."""
 
     source: Literal["ideal"]
@@ -313,6 +338,9 @@ class Audio(Model):
     spurts: Annotated[bool | Spurts, OneOf("true, false, or a table with talk and pause")] = False
     """Whether talk alternates with pauses, in which no packets are sent: with the means of ITU-T P.59 (true), or with
     other means."""
+    dtx: Annotated[Duration | None, rules.TIMER] = None
+    """Time from one packet to the next in silence (DTX; Opus has 400 ms), which begins with a packet, too. They have a
+    byte of payload. Audio that a move mutes goes on as silence. By default nothing is sent in silence."""
 
     @property
     def means(self) -> Spurts | None:
@@ -327,8 +355,12 @@ class Audio(Model):
         if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
             message = f'found "{self.interval}"; expected a shorter one: packets would exceed {Size(frames.LARGEST)}'
             yield Problem((*path, "interval"), message)
+        if self.dtx is not None and 0 < self.dtx < self.interval:
+            yield Problem((*path, "dtx"), f'found "{self.dtx}"; expected at least interval ({self.interval})')
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        ir = {"rate": int(self.rate), "interval": int(self.interval)}
-        return ir if self.means is None else {**ir, "spurts": self.means.to_ir(reading)}
+        ir: dict[str, Any] = {"rate": int(self.rate), "interval": int(self.interval)}
+        if self.means is not None:
+            ir["spurts"] = self.means.to_ir(reading)
+        return ir if self.dtx is None else {**ir, "dtx": int(self.dtx)}

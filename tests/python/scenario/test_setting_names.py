@@ -70,7 +70,7 @@ name = "m2"
 media = { video = { source = "greedy" }, audio = {}, feedback = { bandwidth = "1Mbps", reports = "1s" } }
 [[flows]]
 name = "m3"
-media = { video = { source = "ideal", max = "3Mbps" }, repair = {} }
+media = { video = { source = "ideal", max = "3Mbps", adaptation = { steps = [{ height = 180 }, { rate = "1Mbps", height = 360, fps = 15 }] } }, repair = {} }
 [[flows]]
 name = "m4"
 media = { start_rate = "400kbps", playout = { adaptive = { max = "1s" } } }
@@ -119,8 +119,11 @@ OTHER_NAMES = {
     },
     **{
         f"{kind}Video": dict.fromkeys(("schedule", "key_interval", "requests"), "left out where there is none")
-        for kind in ("Statistical", "Ideal", "Frames")
+        for kind in ("Ideal", "Frames")
     },
+    "StatisticalVideo": dict.fromkeys(
+        ("schedule", "key_interval", "requests", "adaptation"), "left out where there is none"
+    ),
     "GreedyVideo": {"schedule": "left out where there is none"},
     "CbrVideo": {"rate": "a schedule of one step", **dict.fromkeys(("min", "max", "fps"), "what all video has")},
     "Schedule": {"schedule": "is the tag as well", "steps": "what the table has under its tag"},
@@ -128,7 +131,7 @@ OTHER_NAMES = {
     "MeanLoss": dict.fromkeys(
         ("mean", "burst", "to_bad", "to_good", "loss_good", "loss_bad"), "Gilbert's two states, by their mean"
     ),
-    "Audio": {"spurts": "left out where there are none"},
+    "Audio": dict.fromkeys(("spurts", "dtx"), "left out where there are none"),
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
     **{kind: {"name": "is the tag"} for kind in ("Codel", "FqCodel", "Pie", "DualPi2", "Policer", "Shaper")},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},

@@ -371,6 +371,7 @@ def scenario(seed: int) -> Table:
     other_paths(Dice(seed + 2**64), data, end)
     further_moves(Dice(seed + 2**65), data, end)
     further_faults(Dice(seed + 2**66), data)
+    further_sources(Dice(seed + 2**67), data)
     other_wires(Dice(seed + 2**68), data["links"])
     other_clocks(Dice(seed + 2**69), data, end)
     return data
@@ -426,6 +427,28 @@ def further_faults(dice: Dice, data: Table) -> None:
     """Now and then the emulator on a link."""
     if dice.chance(0.15):
         emulated(dice, data["links"])
+
+
+def further_sources(dice: Dice, data: Table) -> None:
+    """Now and then audio with DTX, and video whose resolution and frame rate follow its rate."""
+    for media in (one["media"] for one in data["flows"] if "media" in one):
+        audio, video = media.get("audio"), media.get("video")
+        if audio and dice.chance(0.3):
+            audio["dtx"] = dice.pick("400ms", dice.span(0.06, 1))
+        if video and video.get("source", "statistical") in {"statistical", "ideal"} and dice.chance(0.2):
+            video["adaptation"] = dice.pick(True, adaptation(dice))
+
+
+def adaptation(dice: Dice) -> Table:
+    rates = sorted({0, *(round(dice.near(3e4, 8e6)) for _ in range(dice.whole(0, 4)))})
+    steps = [{"rate": f"{rate}bps", "height": 90 * (2 * at + dice.whole(1, 2))} for at, rate in enumerate(rates)]
+    steps = [dice.some(step, 0.5, fps=lambda: dice.pick(7, 15, 30.5)) for step in steps]
+    draws: dict[str, Callable[[], Any]] = {
+        "hysteresis": lambda: round(dice.near(1, 2), 3),
+        "up_after": lambda: dice.pick("0s", dice.span(0.1, 5)),
+        "down_after": lambda: dice.pick("0s", dice.span(0.1, 2)),
+    }
+    return dice.some({"steps": steps}, 0.6, **draws)
 
 
 def other_paths(dice: Dice, data: Table, end: float) -> None:

@@ -58,6 +58,10 @@ impl Source for Ideal {
     fn frame_rate(&self) -> Option<f64> {
         Some(self.ticker.fps())
     }
+
+    fn set_frame_rate(&mut self, fps: f64) -> Result<(), String> {
+        self.ticker.set_fps(fps)
+    }
 }
 
 #[cfg(test)]

@@ -51,6 +51,12 @@ impl KeyDebt {
         self.left -= paid;
         paid * mean
     }
+
+    /// Makes the mean frame larger by `factor`, as a lower frame rate does: what is left stays as many bytes.
+    pub(crate) fn scale_mean(&mut self, factor: f64) {
+        self.left /= factor;
+        self.payment /= factor;
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +100,15 @@ mod tests {
         // 9 mean frames each 9 frames: 8 halves are paid, so that a key frame has 1 + 4
         let sizes = sizes(9.0, 9, 900);
         assert_eq!((sizes[891], sizes[892]), (5000.0, 500.0));
+    }
+
+    #[test]
+    fn what_is_left_stays_as_many_bytes_where_frames_become_larger() {
+        let mut debt = KeyDebt::new(8.0, 8);
+        assert_eq!(debt.take(1000.0, 1000.0), 7000.0);
+        debt.scale_mean(4.0);
+        assert_eq!(debt.pay(4000.0, 4000.0), 500.0, "as before");
+        assert_eq!((0..100).map(|_| debt.pay(4000.0, 4000.0)).sum::<f64>(), 6500.0);
     }
 
     #[test]

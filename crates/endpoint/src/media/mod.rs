@@ -4,7 +4,9 @@
 //! lowest and a highest rate, so that a call can be limited by its application. Random numbers of a source are drawn
 //! once per frame whatever the rate, so that two controllers on the same seed meet the same ones.
 
+pub mod adaptation;
 pub mod cbr;
+pub mod dtx;
 pub mod frames;
 pub mod greedy;
 pub mod ideal;
@@ -18,6 +20,7 @@ pub mod statistical;
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use tidegate_core::record::VideoStep;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Stream, Time};
 
@@ -115,6 +118,24 @@ pub trait Source: Send {
     /// Nominal frames per second; `None` for a source that sends full-size packets and has no frames.
     fn frame_rate(&self) -> Option<f64>;
 
+    /// Nominal frames per second while it works at `rate`, where these follow the rate.
+    fn frame_rate_at(&self, _rate: Rate) -> Option<f64> {
+        self.frame_rate()
+    }
+
+    /// Sets the nominal frames per second from the next frame on.
+    ///
+    /// # Errors
+    /// When they are out of range, or the source does not let them be set.
+    fn set_frame_rate(&mut self, _fps: f64) -> Result<(), String> {
+        Err("the frame rate of this source cannot be changed".to_owned())
+    }
+
+    /// Takes the step of resolution and frame rate that began with the last frame, if one did.
+    fn take_step(&mut self) -> Option<VideoStep> {
+        None
+    }
+
     /// Whether it follows its target; a source that does not is served first when a target is shared.
     fn adapts(&self) -> bool {
         true
@@ -188,8 +209,22 @@ pub enum SourceSettings {
         /// Mean times of speech and silence, of which only speech is sent; `None`: all is sent.
         spurts: Option<spurts::Means>,
     },
+    /// Audio that sends little in silence.
+    Dtx {
+        /// The audio, which leaves silence out.
+        source: Box<Self>,
+        /// Parameters of DTX.
+        settings: dtx::Settings,
+    },
     /// Packets of one size at a fixed rate, whatever the target.
     Packets(packets::Settings),
+    /// Video whose resolution and frame rate follow its rate.
+    Adapted {
+        /// A model of an encoder.
+        source: Box<Self>,
+        /// The steps of resolution and frame rate.
+        settings: adaptation::Settings,
+    },
     /// A source whose application limits its rate over time.
     Scheduled {
         /// The source.
@@ -209,7 +244,9 @@ impl SourceSettings {
     pub fn frames(&self) -> bool {
         match self {
             Self::Greedy(_) | Self::Packets(_) => false,
-            Self::Scheduled { source, .. } => source.frames(),
+            Self::Scheduled { source, .. } | Self::Adapted { source, .. } | Self::Dtx { source, .. } => {
+                source.frames()
+            }
             Self::Ideal { .. }
             | Self::Statistical(_)
             | Self::Frames { .. }
@@ -250,7 +287,15 @@ impl SourceSettings {
                 let spurts = spurts.map(|means| spurts::Spurts::new(means, rng())).transpose()?;
                 Box::new(cbr::Cbr::new(*rate, *interval, spurts)?)
             }
+            Self::Dtx { source, settings } => {
+                let source = source.build(seed, component, payload)?;
+                Box::new(dtx::Dtx::new(source, settings.clone())?)
+            }
             Self::Packets(settings) => Box::new(packets::Packets::new(settings.clone())?),
+            Self::Adapted { source, settings } => {
+                let source = source.build(seed, component, payload)?;
+                Box::new(adaptation::Adapted::new(source, settings.clone())?)
+            }
             Self::Scheduled { source, steps } => {
                 let source = source.build(seed, component, payload)?;
                 Box::new(scheduled::Scheduled::new(source, steps.clone())?)
@@ -295,6 +340,13 @@ impl Ticker {
         self.next - before
     }
 
+    /// Changes the rate from the next tick on, which comes when it was to come.
+    pub(crate) fn set_fps(&mut self, fps: f64) -> Result<(), String> {
+        let next = self.next;
+        *self = Self { start: next, next, ..Self::new(fps)? };
+        Ok(())
+    }
+
     /// Number of ticks in `[0, span)`.
     pub(crate) fn ticks_in(&self, span: Span) -> u64 {
         let millihertz_nanos = u128::from(self.millihertz) * span.as_nanos().max(0) as u128;
@@ -336,6 +388,12 @@ mod tests {
         assert_eq!(total, Span::from_secs(100));
         assert_eq!(ticker.due(), Time::from_secs(101));
         assert!(Ticker::new(0.0).is_err() && Ticker::new(f64::NAN).is_err());
+        // at another rate the next tick comes as it was to come, and the ones after it do not drift either
+        ticker.set_fps(7.0).expect("a frame rate");
+        assert_eq!(ticker.due(), Time::from_secs(101));
+        assert_eq!((0..70).map(|_| ticker.advance()).sum::<Span>(), Span::from_secs(10));
+        assert!(ticker.set_fps(0.0).is_err());
+        assert_eq!((ticker.fps(), ticker.due()), (7.0, Time::from_secs(111)));
     }
 
     #[test]

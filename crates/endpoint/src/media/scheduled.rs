@@ -1,6 +1,7 @@
 //! A source whose application limits its rate over time.
 
 use super::{Bounds, Frame, Source};
+use tidegate_core::record::VideoStep;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
@@ -103,6 +104,14 @@ impl Source for Scheduled {
 
     fn frame_rate(&self) -> Option<f64> {
         self.source.frame_rate()
+    }
+
+    fn frame_rate_at(&self, rate: Rate) -> Option<f64> {
+        self.source.frame_rate_at(rate)
+    }
+
+    fn take_step(&mut self) -> Option<VideoStep> {
+        self.source.take_step()
     }
 
     fn adapts(&self) -> bool {

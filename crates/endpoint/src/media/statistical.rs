@@ -65,6 +65,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// t_0 of the frame rate, if none is given.
+    fn interval(&self) -> Span {
+        self.interval.unwrap_or_else(|| Span::from_secs_f64(1.0 / self.fps))
+    }
+
     fn check(&self) -> Result<(), String> {
         if !(0.001..=100_000.0).contains(&self.fps) {
             return Err(format!("fps is {}; it must be between 0.001 and 100000", self.fps));
@@ -134,7 +139,7 @@ impl Statistical {
     pub fn new(settings: Settings, seed: u64, component: &str) -> Result<Self, String> {
         settings.check()?;
         Ok(Self {
-            interval: settings.interval.unwrap_or_else(|| Span::from_secs_f64(1.0 / settings.fps)),
+            interval: settings.interval(),
             intervals: Stream::new(seed, component, "interval"),
             sizes: Stream::new(seed, component, "size"),
             next: Time::MAX,
@@ -261,6 +266,20 @@ impl Source for Statistical {
 
     fn frame_rate(&self) -> Option<f64> {
         Some(self.settings.fps)
+    }
+
+    fn set_frame_rate(&mut self, fps: f64) -> Result<(), String> {
+        let (fps_before, reference) = (self.settings.fps, self.reference());
+        let settings = Settings { fps, ..self.settings.clone() };
+        settings.check()?;
+        self.interval = settings.interval();
+        self.settings = settings;
+        // what is left to pay of a burst or a key frame stays as many bytes
+        self.transient_rest += self.reference() - reference;
+        if self.settings.frame_bytes.is_none() {
+            self.debt.scale_mean(fps_before / fps);
+        }
+        Ok(())
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
@@ -418,6 +437,28 @@ mod tests {
         // the first transient was cut short: two of its seven frames have paid for its burst
         let unpaid: u32 = (13_500 - 6250) * 5 / 7;
         assert!((44 * 6250 + unpaid).abs_diff(sum) <= 1, "{sum}");
+    }
+
+    #[test]
+    fn another_frame_rate_changes_intervals_and_sizes_and_not_the_rate() {
+        let settings = Settings { key_factor: 9.0, scale_b: 0.0, scale_t: 0.0, ..Settings::default() };
+        let mut source = source(settings);
+        source.set_target(Time::ZERO, Rate::from_kbps(1500));
+        let mut take = |fps: f64, count: usize| -> (Span, u32) {
+            source.set_frame_rate(fps).expect("a frame rate");
+            let begin = source.due();
+            let bytes = (0..count).map(|_| source.frame(source.due()).bytes).sum();
+            (source.due() - begin, bytes)
+        };
+        // in the transient of the first frame, and while its key frame is being paid for
+        let parts = [take(30.0, 4), take(10.0, 3), take(60.0, 120), take(15.0, 15)];
+        let near = |length: Span, seconds: f64| (length.as_secs_f64() - seconds).abs() < 1e-6;
+        assert!(near(parts[1].0, 0.3) && near(parts[2].0, 2.0) && near(parts[3].0, 1.0), "{parts:?}");
+        assert!(parts[3].1.abs_diff(187_500) <= 1, "1.5 Mbit/s in 15 frames: {parts:?}");
+        let (length, bytes) =
+            parts.iter().fold((Span::ZERO, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        assert!((f64::from(bytes) - 187_500.0 * length.as_secs_f64()).abs() <= 2.0, "{parts:?}");
+        assert!(source.set_frame_rate(0.0).is_err());
     }
 
     #[test]

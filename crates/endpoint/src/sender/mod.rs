@@ -50,10 +50,6 @@ pub(crate) struct Path {
     pub(crate) separate_reports: bool,
 }
 
-/// Expected queue time above which encoders pause, whatever the queue's limit is (libwebrtc's
-/// `CongestionControlHandler::GetUpdate` and `PacingController`).
-const MAX_EXPECTED_QUEUE_LENGTH: Span = Span::from_secs(2);
-
 /// Phase of a sender.
 enum Life {
     /// Before its start.
@@ -381,7 +377,7 @@ impl Sender {
 
     /// Switches sources on and off and takes the frames that are due.
     fn media(&mut self, now: Time, out: &mut dyn Driver) {
-        let mut switched = false;
+        let (mut switched, mut adapted) = (false, false);
         self.take_requests(now);
         for index in 0..self.streams.len() {
             if self.streams[index].switch(now) {
@@ -394,6 +390,7 @@ impl Sender {
             let before = self.streams[index].left_out();
             let paused = self.paused();
             while let Some(frame) = self.streams[index].frame(now, self.stamped_header, paused) {
+                adapted |= self.note_step(now, index, out);
                 self.enqueue(now, index, frame, out);
             }
             let left_out = self.streams[index].left_out();
@@ -411,14 +408,9 @@ impl Sender {
             self.share_target(now);
             self.note_least(now, out);
             self.refresh_limits(now, out);
-        } else if self.repair.as_mut().is_some_and(|repair| repair.pass(now)) {
+        } else if self.repair.as_mut().is_some_and(|repair| repair.pass(now)) || adapted {
             self.share_target(now);
         }
-    }
-
-    /// Whether the encoders pause: if the decision drains the queue, while the queue takes too long to leave.
-    fn paused(&self) -> bool {
-        self.decision.drain_queue && self.pacer.expected_queue_time() > MAX_EXPECTED_QUEUE_LENGTH
     }
 
     fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut dyn Driver) {

@@ -1,7 +1,12 @@
 //! Pictures that video leaves out because congestion-window pushback reduces its target: libwebrtc's
 //! `VideoStreamEncoder::UpdateTargetBitrate` and `OnFrame` (`video/video_stream_encoder.cc`).
 
-use tidegate_core::{Decision, Rate};
+use super::Sender;
+use tidegate_core::{Decision, Rate, Span};
+
+/// Expected queue time above which encoders pause, whatever the queue's limit is (libwebrtc's
+/// `CongestionControlHandler::GetUpdate` and `PacingController`).
+const MAX_EXPECTED_QUEUE_LENGTH: Span = Span::from_secs(2);
 
 /// The part of the target up to which pushback is ignored.
 const REDUCE_RATIO_MIN: f64 = 0.01;
@@ -55,6 +60,13 @@ impl CwndFrameDropper {
         let out = turn || paused;
         self.count += u64::from(out);
         out
+    }
+}
+
+impl Sender {
+    /// Whether the encoders pause: if the decision drains the queue, while the queue takes too long to leave.
+    pub(super) fn paused(&self) -> bool {
+        self.decision.drain_queue && self.pacer.expected_queue_time() > MAX_EXPECTED_QUEUE_LENGTH
     }
 }
 

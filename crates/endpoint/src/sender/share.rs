@@ -2,7 +2,8 @@
 
 use super::stream::OutStream;
 use super::{Sender, pushback};
-use tidegate_core::{Rate, Time};
+use tidegate_core::driver::Driver;
+use tidegate_core::{Level, Rate, Time};
 
 impl Sender {
     /// Shares the target among the sources: first those that do not adapt, then equal parts of the rest, less repair.
@@ -22,6 +23,21 @@ impl Sender {
             self.decide_pacing(now);
         }
         self.schedule_media();
+    }
+
+    /// Notes a step of resolution and frame rate that begins with the frame at hand; returns whether one does.
+    pub(super) fn note_step(&mut self, now: Time, index: usize, out: &mut dyn Driver) -> bool {
+        let stream = &mut self.streams[index];
+        let Some(step) = stream.take_step() else { return false };
+        if let Some(interval) = stream.video() {
+            out.record().video_switched(now, self.flow, interval);
+        }
+        out.record().video_step(now, self.flow, &step);
+        if out.record().level() >= Level::Series {
+            out.record().internal(now, self.flow, "video_height", f64::from(step.height));
+            out.record().internal(now, self.flow, "video_fps", step.fps);
+        }
+        true
     }
 
     /// The largest rate that the active sources would use; `None`: unlimited.

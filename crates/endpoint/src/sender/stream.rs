@@ -10,6 +10,7 @@ use crate::clock::Drift;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::rtp_clock;
 use crate::settings::{BelowMin, MediaKind, Signalled};
+use tidegate_core::record::VideoStep;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
 use tidegate_core::{Frame, Rate, RemoteTime, Span, Stream, Time};
@@ -340,14 +341,17 @@ impl OutStream {
         Some(match source.packet_size() {
             // its rate counts RTP packets
             Some(size) => max.scaled(f64::from(size + shape.below) / f64::from(size)),
-            None => shape.gross(max, source.frame_rate()),
+            None => shape.gross(max, source.frame_rate_at(max)),
         })
     }
 
     /// The least rate that it uses, as rates count bytes: that of a source that does not adapt is its largest one.
     pub(super) fn least_rate(&self) -> Rate {
         match &self.source {
-            Some((source, shape)) if source.adapts() => shape.gross(source.bounds().min, source.frame_rate()),
+            Some((source, shape)) if source.adapts() => {
+                let min = source.bounds().min;
+                shape.gross(min, source.frame_rate_at(min))
+            }
             _ => self.max_rate().unwrap_or(Rate::ZERO),
         }
     }
@@ -393,6 +397,11 @@ impl OutStream {
             }
         }
         toggled
+    }
+
+    /// Takes the step of resolution and frame rate that began with the last frame, if one did.
+    pub(super) fn take_step(&mut self) -> Option<VideoStep> {
+        self.source.as_mut().and_then(|(source, _)| source.take_step())
     }
 
     /// Number of pictures left out so far.

@@ -271,6 +271,7 @@ impl Merger {
             }
             Fact::Internal(name, value) => record.internal(time, FLOW, name, *value),
             Fact::VideoSwitched(interval) => record.video_switched(time, FLOW, *interval),
+            Fact::VideoStep(step) => record.video_step(time, FLOW, step),
             Fact::FrameSent(frame) => record.frame_sent(time, &FrameSent { flow: FLOW, ..*frame }),
             Fact::Frame(frame) => {
                 let on_near_clock = |time: Option<Time>| {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::datagram::RtpBody;
-use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, LeastRate, RepairRecord, RtcpRecord};
+use tidegate_core::record::{
+    Breaker, EcnCheck, FrameRecord, FrameSent, LeastRate, RepairRecord, RtcpRecord, VideoStep,
+};
 use tidegate_core::{
     Body, Datagram, Decision, Ecn, FlowId, Frame, Kind, Level, Packet, Rate, Recorder, RouteId, Size, Span,
     Time,
@@ -107,6 +109,8 @@ pub enum Fact {
     Rtcp(RtcpRecord),
     /// The target fell below this least rate of the sources, or no longer is below one.
     BelowLeast(Option<LeastRate>),
+    /// Resolution and frame rate of the video from its next frame on.
+    VideoStep(VideoStep),
 }
 
 /// Health of one side of a call: counts that are not in the tables of a run.
@@ -214,6 +218,9 @@ impl Recorder for Record {
     }
     fn video_switched(&mut self, now: Time, _: FlowId, interval: Option<Span>) {
         self.add(now, Fact::VideoSwitched(interval));
+    }
+    fn video_step(&mut self, now: Time, _: FlowId, step: &VideoStep) {
+        self.add(now, Fact::VideoStep(*step));
     }
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
         self.add(now, Fact::FrameSent(*frame));

@@ -9,7 +9,7 @@ use super::least::BelowLeast;
 use super::repair::Repairs;
 use super::speech::Speech;
 use super::viewing::Viewing;
-use tidegate_core::record::{Breaker, EcnCheck, LeastRate};
+use tidegate_core::record::{Breaker, EcnCheck, LeastRate, VideoStep};
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
@@ -36,6 +36,32 @@ pub struct Bin {
     pub delay_max: Span,
     /// Sum of the queueing delays of those that arrived.
     pub queued_sum: Span,
+}
+
+/// Resolution of a video that follows its rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resolution {
+    /// Height of the pictures now.
+    height: u32,
+    /// Switches of resolution or frame rate after the warm-up.
+    pub switches: u64,
+    /// Sum of the heights of the frames after the warm-up, and their number.
+    heights: (u64, u64),
+}
+
+impl Resolution {
+    /// Counts a frame.
+    fn frame(&mut self) {
+        self.heights.0 += u64::from(self.height);
+        self.heights.1 += 1;
+    }
+
+    /// Mean height of the frames; `None` without any.
+    #[must_use]
+    pub fn mean_height(&self) -> Option<f64> {
+        let (sum, count) = self.heights;
+        (count > 0).then(|| sum as f64 / count as f64)
+    }
 }
 
 /// All statistics of one flow at level `summary`.
@@ -100,6 +126,8 @@ pub struct FlowStats {
     pub frames_sent: u64,
     /// Video frames of these that can be decoded without earlier ones.
     pub key_frames: u64,
+    /// The resolution of its video, if it follows the rate.
+    pub resolution: Option<Resolution>,
     /// Media packets lost and repaired.
     pub repair: Repairs,
     /// Video frames rendered.
@@ -148,6 +176,7 @@ impl FlowStats {
             whole: Viewing::new(warmup),
             frames_sent: 0,
             key_frames: 0,
+            resolution: None,
             repair: Repairs::default(),
             frames_rendered: 0,
             freezes: 0,
@@ -168,12 +197,26 @@ impl FlowStats {
     pub fn captured(&mut self, now: Time, number: Option<u32>) {
         self.viewing.captured(now, number);
         self.whole.captured(now, number);
+        let counts = self.counts(now) && number.is_some();
+        self.resolution.iter_mut().filter(|_| counts).for_each(Resolution::frame);
     }
 
     /// Notes that the video source is on, with its nominal interval between frames, or that it is off.
     pub fn video_switched(&mut self, now: Time, interval: Option<Span>) {
         self.viewing.switched(now, interval);
         self.whole.switched(now, interval);
+    }
+
+    /// Notes the resolution and the frame rate of the next frames.
+    pub fn video_step(&mut self, now: Time, step: &VideoStep) {
+        let counts = self.counts(now);
+        match &mut self.resolution {
+            None => self.resolution = Some(Resolution { height: step.height, ..Resolution::default() }),
+            Some(resolution) => {
+                resolution.height = step.height;
+                resolution.switches += u64::from(counts);
+            }
+        }
     }
 
     /// Notes that the target falls below this least rate, or no longer is below one.

@@ -103,6 +103,11 @@ rows! {
         plis: Option<u64> => "key frame requests", "packets", neither, 1.0, 0;
         "Captured video frames that are coded without reference to an earlier frame."
         key_frames: Option<u64> => "key frames", "", neither, 1.0, 0;
+        "Switches of the video to another step of `adaptation`: to another resolution, frame rate, or both. None \
+         without `adaptation`."
+        video_switches: Option<u64> => "switches of resolution or frame rate", "", neither, 1.0, 0;
+        "Mean height of the encoded pictures, over captured video frames. None without `adaptation`."
+        video_height_mean: Metric => "mean height of pictures", "pixels", higher, 1.0, 0;
         "Packets that a queue dropped because it was full or because its discipline decided so."
         lost_queue: u64 => "lost in queues", "packets", lower, 1.0, 0;
         "Packets lost to a link's loss model."

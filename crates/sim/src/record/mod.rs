@@ -141,6 +141,13 @@ struct FrameOpen {
     fate: Option<FrameRecord>,
 }
 
+impl FrameOpen {
+    /// Whether it is audio that is heard as speech: a frame of comfort noise (DTX) is none, and refers to earlier ones.
+    const fn is_speech(&self) -> bool {
+        !self.sent.video && self.sent.key
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct DecisionRow {
     time: Time,
@@ -317,7 +324,7 @@ impl Recording {
             if frame.fate.is_some_and(|fate| fate.rendered.is_some()) {
                 stats.frames_rendered += 1;
             }
-        } else if let (Some(fate), true) = (frame.fate, stats.counts(frame.captured)) {
+        } else if let (Some(fate), true) = (frame.fate, stats.counts(frame.captured) && frame.is_speech()) {
             stats.speech.frame(fate.rendered.map(|rendered| rendered - frame.captured));
         }
         if self.level >= Level::Series {
@@ -353,7 +360,7 @@ impl Recording {
                 for frame in std::mem::take(&mut self.open[flow][kind]) {
                     self.close(frame);
                     let stats = &mut self.stats[flow];
-                    if !frame.sent.video && frame.fate.is_none() && stats.counts(frame.captured) {
+                    if frame.is_speech() && frame.fate.is_none() && stats.counts(frame.captured) {
                         stats.speech.unknown(frame.captured, end);
                     }
                 }

@@ -6,7 +6,7 @@ use tidegate_core::control::Decision;
 
 use tidegate_core::record::{
     Backlog, Breaker, CellRecord, EcnCheck, FrameRecord, FrameSent, LeastRate, LossRecord, Passing,
-    RadioRecord, RepairRecord, RtcpRecord,
+    RadioRecord, RepairRecord, RtcpRecord, VideoStep,
 };
 use tidegate_core::{Cause, FlowId, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
@@ -243,6 +243,11 @@ impl Recorder for Recording {
     // not in the digest: it follows from the settings
     fn video_switched(&mut self, now: Time, flow: FlowId, interval: Option<Span>) {
         self.stats[flow.0 as usize].video_switched(now, interval);
+    }
+
+    // not in the digest: it follows from the targets, and the digest has the frames that follow
+    fn video_step(&mut self, now: Time, flow: FlowId, step: &VideoStep) {
+        self.stats[flow.0 as usize].video_step(now, step);
     }
 
     // not in the digest, which has the packets that follow

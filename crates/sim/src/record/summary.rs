@@ -159,6 +159,8 @@ impl Recording {
             repaired_parity: media.then_some(stats.repair.by_parity),
             plis: media.then_some(stats.repair.plis),
             key_frames: media.then_some(stats.key_frames),
+            video_switches: stats.resolution.map(|resolution| resolution.switches),
+            video_height_mean: stats.resolution.and_then(|resolution| resolution.mean_height()),
             lost_queue: queue.packets,
             lost_wire: lost.packets - queue.packets,
             marked: stats.marked,

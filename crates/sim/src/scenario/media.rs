@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::coupling::Algorithm;
+use tidegate_endpoint::media::adaptation;
 use tidegate_endpoint::{BelowMin, CircuitBreakerUse, Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
@@ -69,9 +70,13 @@ pub struct MediaSpec {
 }
 
 impl MediaSpec {
-    /// Times in which the video is off, or else the audio.
+    /// Times in which the video is off, or else the audio. Audio with DTX goes on when it is muted.
     pub(super) fn pauses_of(&self, video: bool) -> Vec<(Time, Time)> {
-        let own = if video { &self.video_pauses } else { &self.audio_pauses };
+        let own = match (video, self.audio.and_then(|audio| audio.dtx)) {
+            (true, _) => &self.video_pauses[..],
+            (false, None) => &self.audio_pauses[..],
+            (false, Some(_)) => &[],
+        };
         if own.is_empty() {
             return self.pauses.clone();
         }
@@ -304,6 +309,9 @@ pub struct VideoSpec {
     /// Its behaviour while the target is below `min`.
     #[serde(default)]
     pub below_min: BelowMin,
+    /// Steps of resolution and frame rate that follow the rate; one resolution at `fps` if not given.
+    #[serde(default)]
+    pub adaptation: Option<adaptation::Settings>,
 }
 
 /// A source of video frames.
@@ -385,6 +393,9 @@ pub struct AudioSpec {
     /// Talk spurts and pauses; only spurts are sent.
     #[serde(default)]
     pub spurts: Option<SpurtsSpec>,
+    /// Time between two packets of a silence (DTX); none are sent if not given.
+    #[serde(default)]
+    pub dtx: Option<Span>,
 }
 
 /// Mean durations of exponential talk spurts and pauses.

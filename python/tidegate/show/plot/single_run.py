@@ -147,6 +147,7 @@ _UNITS = {
     "probe_rate": "bit/s", "stable_target": "bit/s",
     "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
     "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "frames_left_out": "frames",
+    "video_height": "pixels", "video_fps": "frames/s",
     "fraction_lost": "of packets", "table_size": "entries", "rounds": "round trips",
 }  # fmt: skip
 # The meanings of numbers that are codes.

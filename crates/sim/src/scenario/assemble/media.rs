@@ -12,7 +12,7 @@ use crate::scenario::{
 use std::sync::Arc;
 use tidegate_core::control::{FeedbackKind, Limits};
 use tidegate_core::{Ecn, FlowId, NodeId, Port, Rate, Span, Time};
-use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
+use tidegate_endpoint::media::{dtx, ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
     Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, RtcpSettings, SendSettings,
@@ -303,6 +303,12 @@ fn streams(
                 bounds,
             },
         };
+        let source = match &video.adaptation {
+            None => source,
+            Some(settings) => {
+                SourceSettings::Adapted { source: Box::new(source), settings: settings.clone() }
+            }
+        };
         let source = if video.schedule.is_empty() {
             source
         } else {
@@ -320,6 +326,13 @@ fn streams(
             rate: audio.rate,
             interval: audio.interval,
             spurts: audio.spurts.map(|SpurtsSpec { talk, pause }| spurts::Means { talk, pause }),
+        };
+        let source = match audio.dtx {
+            None => source,
+            Some(interval) => {
+                let settings = dtx::Settings { interval, mutes: media.audio_pauses.clone() };
+                SourceSettings::Dtx { source: Box::new(source), settings }
+            }
         };
         streams.push(StreamSettings::audio(ssrc(2), source));
     }
