@@ -1675,6 +1675,9 @@ class World:
     def change(self, link: str, at_ns: int, changes: str) -> None:
         """Makes changes of a managed link at `at_ns`, one after the other: a JSON list of tables with new properties."""
 
+    def change_call(self, flow: str, at_ns: int, change: str) -> None:
+        """Changes a flow of a call at `at_ns`: a JSON table with another path, or limits of its rates."""
+
     def drop(self, packet: Packet, cause: str, at_ns: int) -> None:
         """Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage"."""
 
@@ -1708,6 +1711,9 @@ class World:
 
     def plan(self, link: str, at_ns: int, changes: str) -> None:
         """Plans changes of a managed link, as moves of the scenario: they are made before all other events at `at_ns`."""
+
+    def plan_call(self, flow: str, at_ns: int, change: str) -> None:
+        """Plans a change of a flow of a call, as a move of the scenario: it is made before all other events at `at_ns`."""
 
     @property
     def reached_ns(self) -> int:
