@@ -167,6 +167,7 @@ MOVED_VALUES = {
     "video": "true (goes on) or false (pauses)",
     "audio": "true (goes on) or false (pauses)",
     "video.max": "a rate",
+    "repair": "true (goes on) or false (ends)",
 }
 
 

@@ -741,7 +741,7 @@ class Packet:
     """
 
     def drop(self, cause: str = "loss") -> None:
-        """Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does."""
+        """Lets it die, now, of "loss", "queue", "corrupt", "outage" or "too-big": its holder does."""
 
     @property
     def flow(self) -> str:
@@ -1679,7 +1679,7 @@ class World:
         """Changes a flow of a call at `at_ns`: a JSON table with another path, or limits of its rates."""
 
     def drop(self, packet: Packet, cause: str, at_ns: int) -> None:
-        """Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage"."""
+        """Lets a packet die at `at_ns`, of "queue", "loss", "corrupt", "outage" or "too-big"."""
 
     @property
     def duration_ns(self) -> int:

@@ -335,6 +335,7 @@ class World:
         max_rate: Rate | str | None = None,
         min_rate: Rate | str | None = None,
         video_max: Rate | str | None = None,
+        repair: bool | None = None,
     ) -> None:
         """Changes a call from now on; all values are as those of moves in a file.
 
@@ -346,11 +347,12 @@ class World:
             max_rate: Largest target that its controller may set.
             min_rate: Smallest target that its controller may set.
             video_max: Highest rate of its encoder, of which the controller hears as of less to send.
+            repair: Whether the repair that it has goes on.
 
         Raises:
             InputError: when there is no such call, a value is not usable, or the world has ended.
         """
-        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max}
+        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max, "repair": repair}
         path = None if path is None else list(path)
         changes = self._by_hand.of_call(flow, Duration(0), path=path, signalled=signalled, **limits)
         self._act(lambda now: self._core.change_call(flow, now, self._by_hand.call_to_ir(changes)))

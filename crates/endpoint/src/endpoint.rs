@@ -115,6 +115,14 @@ impl Endpoint {
         self.update_wakeup();
     }
 
+    /// Ends the repair of what it receives, or begins it anew.
+    pub fn switch_repair(&mut self, now: Time, on: bool, out: &mut dyn Driver) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.switch_repair(now, on, out);
+        }
+        self.update_wakeup();
+    }
+
     /// State of its sender for coupled congestion control; none without a running sender or while that pauses.
     #[must_use]
     pub fn coupled(&self) -> Option<FlowUpdate> {

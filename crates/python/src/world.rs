@@ -124,7 +124,7 @@ impl PyPacket {
         slf.get().require_holder(slf.py())?.call_method1("forward", (slf,)).map(drop)
     }
 
-    /// Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does.
+    /// Lets it die, now, of "loss", "queue", "corrupt", "outage" or "too-big": its holder does.
     #[pyo3(signature = (cause="loss"))]
     fn drop(slf: &Bound<'_, Self>, cause: &str) -> PyResult<()> {
         slf.get().require_holder(slf.py())?.call_method1("drop", (slf, cause)).map(drop)
@@ -346,7 +346,7 @@ impl PyWorld {
         self.decide(packet, at_ns, None)
     }
 
-    /// Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage".
+    /// Lets a packet die at `at_ns`, of "queue", "loss", "corrupt", "outage" or "too-big".
     fn drop(&self, packet: &PyPacket, cause: &str, at_ns: i64) -> PyResult<()> {
         let drop_cause = Cause::ALL.into_iter().find(|candidate| candidate.name() == cause);
         let drop_cause = drop_cause.ok_or_else(|| {

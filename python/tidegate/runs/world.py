@@ -212,6 +212,7 @@ class LiveWorld:
         max_rate: Rate | str | None = None,
         min_rate: Rate | str | None = None,
         video_max: Rate | str | None = None,
+        repair: bool | None = None,
     ) -> None:
         """Changes a call from a time on; all values are as those of moves in a file.
 
@@ -224,13 +225,14 @@ class LiveWorld:
             max_rate: Largest target that its controller may set.
             min_rate: Smallest target that its controller may set.
             video_max: Highest rate of its encoder, of which the controller hears as of less to send.
+            repair: Whether the repair that it has goes on.
 
         Raises:
             InputError: when there is no such call, the time is past or behind the end, a value is not usable, or the
                 world has finished. The world is unchanged then.
         """
         time = self._time(flow, at)
-        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max}
+        limits = {"max_rate": max_rate, "min_rate": min_rate, "video_max": video_max, "repair": repair}
         path = None if path is None else list(path)
         changes = self._by_hand.of_call(flow, Duration(time), path=path, signalled=signalled, **limits)
         moves = [*self._moves, *(move.to_dict() for move in changes)]

@@ -35,10 +35,16 @@ def need(ir: Ir, traces: Sequence[Trace] = ()) -> int:
     """Rough upper bound of the bytes that a run takes; an error of half as much again is not unusual."""
     level, bins = ir["record"]["level"], over(ir["duration"], ir["record"]["bin"])
     total: float = _BASE + sum(_FLOW.get(kind, _FLOW["media"]) for kind, _ in flows_of(ir))
+    legs = sum("via" in link for link in ir["links"])
+    # each call may have a connection over each of them
+    total += _FLOW["tcp"] * legs * sum(kind == "media" for kind, _ in flows_of(ir))
     total += _MEMBER * sum(len(session["members"]) for session in ir.get("sessions", ()))
     total += _QUEUE * sum(_queues(link["settings"]["discipline"]) for link in ir["links"])
     a_row = 0 if level == "summary" else _ROW
     a_packet = (_PACKET_ROW if level == "packets" else 0) + (_CAPTURED if ir["record"]["capture"] else 0)
+    if legs:
+        # beside datagrams there are segments and acknowledgements
+        a_packet *= 3
     if level != "summary":
         total += bins * (_SERIES_ROW * len(ir["flows"]) + _LINK_ROW * len(ir["links"]))
     if a_row or a_packet:

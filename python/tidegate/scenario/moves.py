@@ -51,8 +51,17 @@ OF_LINKS: Mapping[str, Any] = {
     "discipline": AnyDiscipline,
 }
 """Types of the values of links, by key."""
-OF_MEDIA: Mapping[str, Any] = {"video": bool, "audio": bool, "max_rate": Rate, "min_rate": Rate, "video.max": Rate}
+OF_MEDIA: Mapping[str, Any] = {
+    "video": bool,
+    "audio": bool,
+    "max_rate": Rate,
+    "min_rate": Rate,
+    "video.max": Rate,
+    "repair": bool,
+}
 """Types of the values of calls, by key."""
+_LIMITS = ("max_rate", "min_rate", "video.max", "repair")
+"""Keys of calls that the engine takes together."""
 _OF_FLOWS = {"running": bool, "path": Annotated[list[Name], Field(min_length=1)], **OF_MEDIA}
 
 
@@ -91,10 +100,11 @@ class Move(Model):
         "max_rate",
         "min_rate",
         "video.max",
+        "repair",
     ]
     """Property that is changed. Those of a link are keys of [Link][tidegate.scenario.links.Link]. `running` begins or
     ends a flow. The others are of a call: its `path`, whether its `video` (of a camera or of a screen) and its `audio`
-    go on or pause (audio with `dtx` goes on as silence), and limits of its rates, as in
+    go on or pause (audio with `dtx` goes on as silence), whether its `repair` goes on, and limits of its rates, as in
     [Media][tidegate.scenario.media.Media]."""
     value: Annotated[Any, ByKey({**OF_LINKS, **_OF_FLOWS}, _plain)]
     """New value, of the type that the key has in a link: a capacity is a rate. The remaining bits of a packet in
@@ -165,6 +175,8 @@ class Move(Model):
             return
         if self.key in ("video", "audio") and getattr(media, self.key) is False:
             yield Problem((*path, "key"), f'found "{self.key}"; the flow has no {self.key}')
+        if self.key == "repair" and not media.repair_methods.repairs:
+            yield Problem((*path, "key"), 'found "repair"; the flow repairs nothing')
         if self.key in ("max_rate", "min_rate"):
             yield from SENDING_RATE.problems((*path, "value"), self.value)
         if self.key == "video.max":
@@ -198,8 +210,8 @@ def to_ir(scenario: Scenario, reading: Reading) -> list[dict[str, Any]]:
         move_ir: dict[str, Any] = {"time": int(move.time)}
         if move.link is None:
             move_ir["flow"] = move.flow
-            if isinstance(move.value, Rate):
-                move_ir["limits"] = {move.key.replace(".", "_"): int(move.value)}
+            if move.key in _LIMITS:
+                move_ir["limits"] = _limit_ir(move)
             else:
                 move_ir[move.key] = move.value
         else:
@@ -213,6 +225,11 @@ def to_ir(scenario: Scenario, reading: Reading) -> list[dict[str, Any]]:
         if move.key == "path":
             move_ir |= {"back": way_back(move.value), "signalled": move.signalled}
     return [lowered_moves[position] for position in range(len(scenario.moves))]
+
+
+def _limit_ir(move: Move) -> dict[str, Any]:
+    """A limit of a call's rates, or whether its repair goes on, as the engine takes it."""
+    return {move.key.replace(".", "_"): int(move.value) if isinstance(move.value, Rate) else move.value}
 
 
 def _lowered(key: str, value: Any, reading: Reading) -> Any:
@@ -276,7 +293,7 @@ class ByHand:
         signalled = values.pop("signalled", True)
         values = {key: value for key, value in values.items() if value is not None}
         if not values:
-            raise InputError(f"{flow}: found no change; expected path, max_rate, min_rate or video_max")
+            raise InputError(f"{flow}: found no change; expected path, max_rate, min_rate, video_max or repair")
         made: list[Move] = []
         for key, value in values.items():
             heard = {} if key != "path" or signalled else {"signalled": False}
@@ -296,7 +313,7 @@ class ByHand:
             if move.key == "path":
                 change |= {"path": move.value, "back": way_back(move.value), "signalled": move.signalled}
             else:
-                change.setdefault("limits", {})[move.key.replace(".", "_")] = int(move.value)
+                change["limits"] = {**change.get("limits", {}), **_limit_ir(move)}
         return json.dumps(change)
 
     def to_ir(self, moves: Sequence[Move]) -> str:

@@ -77,7 +77,7 @@ def test_they_are_kept_as_they_were_written(tmp_path: Path) -> None:
 WRONG: list[tuple[str, str]] = [
     (move("5s", 'link = "uplnk"', "loss", '"1%"'), 'scenario.toml:20: moves[1].link: found "uplnk"; expected the name of a link; did you mean uplink?'),
     (move("21s", 'link = "uplink"', "loss", '"1%"'), 'scenario.toml:19: moves[1].time: found "21s"; expected at most the duration (20s)'),
-    (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running, path, video, audio, max_rate, min_rate or video.max for a flow'),
+    (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running, path, video, audio, max_rate, min_rate, video.max or repair for a flow'),
     (move("5s", 'link = "uplink"', "running", "true"), 'scenario.toml:21: moves[1].key: found "running"; expected capacity, delay, loss, jitter, byte_error, ecn, netem, mtu, queue or discipline for a link'),
     (move("5s", 'link = "uplink"', "capacity", '"20ms"'), 'scenario.toml:22: moves[1].value: found "20ms"; no unit of rate is called "ms"'),
     (move("5s", 'link = "uplink"', "loss", "true"), 'scenario.toml:22: moves[1].value: found true; expected a fraction, for example "5%"'),

@@ -138,11 +138,18 @@ def test_by_hand_a_call_is_moved_as_by_the_scenario() -> None:
     world.change_call("call", at="30s", max_rate="400kbps", min_rate="100kbps")
     world.step(until="40s")
     world.change_call("call", path=["wifi"], signalled=False)
-    world.change_call("call", video_max="900kbps")
+    world.change_call("call", video_max="900kbps", repair=False)
     run = world.finish()
     world.scenario.check()
     assert tidegate.run(world.scenario).digest == run.digest
-    assert [move.key for move in world.scenario.moves] == ["path", "max_rate", "min_rate", "path", "video.max"]
+    assert [move.key for move in world.scenario.moves] == [
+        "path",
+        "max_rate",
+        "min_rate",
+        "path",
+        "video.max",
+        "repair",
+    ]
     times, targets = (run.table("decisions").to_numpy(name) for name in ("t_s", "target_bps"))
     assert targets[(times >= 30) & (times < 40)].max() == 400_000
 
@@ -150,7 +157,7 @@ def test_by_hand_a_call_is_moved_as_by_the_scenario() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({}, "call: found no change; expected path, max_rate, min_rate or video_max"),
+        ({}, "call: found no change; expected path, max_rate, min_rate, video_max or repair"),
         ({"path": ["lte", "wifi"]}, "path"),
         ({"path": ["5g"]}, 'path: found "5g"; expected the name of a link'),
         ({"max_rate": "1kbps"}, "call:"),
@@ -167,3 +174,25 @@ def test_what_cannot_be_done_to_a_call_is_told_and_changes_nothing(change: dict[
     with pytest.raises(InputError, match="calls"):
         world.change_call("calls", path=["lte"])
     assert world.finish().digest == tidegate.run(WIFI_AND_LTE).digest
+
+
+@pytest.mark.parametrize("repair", [{"nack": True, "pli": True}, {"fec": {"packets": 4}}])
+def test_repair_ends_and_begins_by_a_move_at_both_ends(repair: dict[str, Any]) -> None:
+    moves = [{"time": f"{at}s", "flow": "call", "key": "repair", "value": on} for at, on in ((6, False), (12, True))]
+    lossy = {"links.leg.loss": "3%", "flows.call.media.repair": repair, "flows.call.media.controller": "fixed:1Mbps"}
+    run = tidegate.run(Scenario.parse(CALL, changes={**lossy, "moves": moves, "record": "packets"}))
+    table = run.table("packets")
+    sent, kinds = table.to_numpy("sent_s"), table.to_numpy("kind")
+    of_repair = sent[(kinds == "retransmission") | (kinds == "repair")]
+    # what had been asked for or was queued before may still leave
+    assert not ((of_repair > 6.3) & (of_repair < 12)).any()
+    assert ((of_repair < 6) & (of_repair > 1)).sum() > 10
+    assert (of_repair > 12.2).sum() > 10
+    repaired = run.table("repaired").to_numpy("t_s") if "repaired" in run.tables else sent[:0]
+    assert not ((repaired > 6.5) & (repaired < 12)).any()
+
+
+def test_a_call_that_repairs_nothing_has_no_repair_to_end() -> None:
+    move = {"time": "5s", "flow": "call", "key": "repair", "value": False}
+    with pytest.raises(ScenarioError, match="the flow repairs nothing"):
+        Scenario.parse(CALL, changes={"flows.call.media.repair": "none", "moves": [move]})

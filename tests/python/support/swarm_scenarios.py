@@ -395,6 +395,7 @@ def further_moves(dice: Dice, data: Table, end: float) -> None:
         "max_rate": lambda: dice.rate(2e5, 8e6),
         "min_rate": lambda: dice.rate(5e3, 2e5),
         "video.max": lambda: dice.rate(1e5, 5e6),
+        "repair": lambda: dice.chance(0.5),
     }
     data["moves"] = [
         *data.get("moves", []),

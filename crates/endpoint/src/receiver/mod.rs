@@ -6,6 +6,7 @@ mod repair;
 use crate::clock::Drift;
 use crate::datagram::header_len;
 use crate::reception::Reception;
+use crate::repair::Repair;
 use crate::rtcp::feedback::{FeedbackLog, LoggedPacket, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use playout::PlayoutBuffer;
@@ -76,8 +77,10 @@ pub(crate) struct Receiver {
     /// Index of the stream of each payload type.
     by_type: [u8; 128],
     half: Option<ReceiverHost>,
-    /// Repair of video losses, if any is set.
+    /// Repair of video losses, if any is set and goes on.
     repair: Option<ReceiverRepair>,
+    /// The repair that is set, and the index of the video that it is of.
+    repairs: Option<(Repair, usize)>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
     /// How its clock runs.
@@ -114,6 +117,7 @@ impl Receiver {
             })
             .collect();
         let repair = ReceiverRepair::new(&settings);
+        let video = settings.streams.iter().position(|stream| stream.kind == MediaKind::Video);
         let ssrcs: Vec<u32> = settings.streams.iter().map(|stream| stream.ssrc).collect();
         let half = settings.half.map(|half| {
             let rng = Stream::new(seed, name, "receiver");
@@ -126,6 +130,7 @@ impl Receiver {
             by_type,
             half,
             repair,
+            repairs: video.map(|video| (settings.repair, video)),
             transport: TransportNumbers::default(),
             drift,
             wakeup: Time::MAX,
@@ -142,7 +147,7 @@ impl Receiver {
         self.wakeup
     }
 
-    fn update_wakeup(&mut self) {
+    pub(super) fn update_wakeup(&mut self) {
         let alarm = self.half.as_ref().and_then(|half| half.alarm_at).unwrap_or(Time::MAX);
         let playout =
             self.streams.iter().filter_map(|stream| stream.playout.as_ref()).map(PlayoutBuffer::due);

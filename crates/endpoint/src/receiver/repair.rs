@@ -3,6 +3,7 @@
 use super::Receiver;
 use crate::datagram::{marks, protected};
 use crate::packetizer::Extensions;
+use crate::repair::Repair;
 use crate::repair::missing::{ArrivalKind, FramePosition, Missing};
 use crate::repair::parity::{Decoder, Header};
 use crate::repair::resend::OSN;
@@ -32,10 +33,15 @@ pub(super) struct ReceiverRepair {
 impl ReceiverRepair {
     /// `None` where nothing is repaired.
     pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
-        let repair = settings.repair;
+        let video = settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?;
+        Self::of(settings.repair, video)
+    }
+
+    /// Repair of the stream `video`.
+    fn of(repair: Repair, video: usize) -> Option<Self> {
         let any = repair.nack.is_some() || repair.pli.is_some() || repair.fec.is_some();
         any.then_some(Self {
-            video: settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?,
+            video,
             missing: Missing::new(repair.nack, repair.fec.map(|fec| fec.packets)),
             decoder: repair.fec.map(|_| Decoder::new()),
             key_interval: repair.pli.map(|pli| pli.interval),
@@ -54,6 +60,18 @@ struct RestoredPacket {
 }
 
 impl Receiver {
+    /// Ends repair, or begins it anew.
+    pub(crate) fn switch_repair(&mut self, now: Time, on: bool, out: &mut dyn Driver) {
+        let Some((settings, video)) = self.repairs else { return };
+        self.repair = if on { ReceiverRepair::of(settings, video) } else { None };
+        if let Some(playout) = &mut self.streams[video].playout {
+            playout.set_requests(on && settings.nack.is_some(), on && settings.pli.is_some());
+            playout.set_first_repairable(None);
+            playout.run(now, out);
+        }
+        self.update_wakeup();
+    }
+
     /// When a repair request is due; [`Time::MAX`]: never.
     pub(crate) fn request_due(&self) -> Time {
         let Some(repair) = &self.repair else { return Time::MAX };

@@ -1,4 +1,4 @@
-//! Limits of the rates that the application sets while a call goes on.
+//! Limits of rates, and repair, as the application sets them while a call goes on.
 
 use super::{Path, Sender};
 use serde::Deserialize;
@@ -16,6 +16,8 @@ pub struct LimitChange {
     pub max_rate: Option<Rate>,
     /// The largest rate of encoded video.
     pub video_max: Option<Rate>,
+    /// Whether the repair that the call has goes on.
+    pub repair: Option<bool>,
 }
 
 impl LimitChange {
@@ -30,6 +32,9 @@ impl Sender {
     /// Sets limits, and tells the controller of them (`PeerConnection::SetBitrate` and `RtpSender::SetParameters` of
     /// libwebrtc).
     pub(crate) fn limit(&mut self, now: Time, change: &LimitChange, path: &Path, out: &mut dyn Driver) {
+        if let (Some(on), Some(repair)) = (change.repair, &mut self.repair) {
+            repair.switch(on);
+        }
         if let Some(max) = change.video_max {
             self.streams.iter_mut().for_each(|stream| stream.limit(max));
         }

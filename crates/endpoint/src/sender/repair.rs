@@ -2,6 +2,7 @@
 
 use super::Sender;
 use crate::packetizer::{Extensions, Queued};
+use crate::repair::Fec;
 use crate::repair::parity::{self, Encoder};
 use crate::repair::resend::Resend;
 use crate::repair::share::{Share, Use};
@@ -20,6 +21,9 @@ pub(super) struct SenderRepair {
     /// Index of the parity stream, and its encoder.
     parity: Option<(u8, Encoder)>,
     share: Share,
+    /// The parity that is set, and whether repair goes on.
+    fec: Option<Fec>,
+    on: bool,
 }
 
 impl SenderRepair {
@@ -35,7 +39,19 @@ impl SenderRepair {
             resend: resend.map(|(nack, index)| (index as u8, Resend::new(nack.keep))),
             parity: parity.map(|(fec, index)| (index as u8, Encoder::new(fec))),
             share: Share::new(repair.fec),
+            fec: repair.fec,
+            on: true,
         })
+    }
+
+    /// Ends repair, or begins it anew.
+    pub(super) fn switch(&mut self, on: bool) {
+        let fec = self.fec.filter(|_| on);
+        self.on = on;
+        self.share = Share::new(fec);
+        if let (Some((_, encoder)), Some(fec)) = (&mut self.parity, fec) {
+            *encoder = Encoder::new(fec);
+        }
     }
 
     /// Lets time pass; returns whether the rate for media may have changed.
@@ -89,7 +105,7 @@ pub(super) struct Leaving {
 impl Sender {
     /// Queues the requested packets, as long as retransmission does not fill more than the target.
     pub(super) fn nack(&mut self, now: Time, nack: &Nack) {
-        let Some(repair) = &mut self.repair else { return };
+        let Some(repair) = self.repair.as_mut().filter(|repair| repair.on) else { return };
         let Some((stream, resend)) = &mut repair.resend else { return };
         if self.streams[repair.video].signalled.ssrc != nack.media_ssrc {
             return;
@@ -108,7 +124,7 @@ impl Sender {
 
     /// Keeps and protects a packet of video that leaves, and counts media and repair.
     pub(super) fn note_repair(&mut self, now: Time, leaving: &Leaving) {
-        let Some(repair) = &mut self.repair else { return };
+        let Some(repair) = self.repair.as_mut().filter(|repair| repair.on) else { return };
         let Leaving { packet, kind, body, protected, header, counted } = *leaving;
         let usage = match kind {
             Kind::Video => Use::Media,

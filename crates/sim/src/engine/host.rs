@@ -135,6 +135,12 @@ impl Host<Endpoint> {
         endpoint.limit(now, change, &mut view);
     }
 
+    /// Ends the repair of what the endpoint receives, or begins it anew.
+    pub fn switch_repair(&mut self, now: Time, on: bool, out: &mut Outbox) {
+        let (endpoint, mut view) = self.open(out, None);
+        endpoint.switch_repair(now, on, &mut view);
+    }
+
     /// The endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {

@@ -71,7 +71,8 @@ pub struct CallMove {
 #[derive(Clone, Debug)]
 pub(super) enum CallChange {
     Path(PathChange),
-    Limits(End, LimitChange),
+    /// Of a flow's sending end; repair is also of its receiving one.
+    Limits([End; 2], LimitChange),
 }
 
 /// Another path of a call.
@@ -299,9 +300,9 @@ impl Run {
     ) -> Result<Vec<CallChange>, Refusal> {
         let CallMove { path, back, signalled, limits } = change;
         let refused = |refusal: Refusal| refusal.at(&format!("flows.{flow}"));
-        let near = self.calls.place(flow)?.ends[0];
+        let ends = self.calls.place(flow)?.ends;
         ensure(path.is_some() || !limits.is_empty(), || {
-            refused("found no change; expected path, max_rate, min_rate or video_max".into())
+            refused("found no change; expected path, max_rate, min_rate, video_max or repair".into())
         })?;
         let mut changes = Vec::new();
         if let Some(path) = path {
@@ -314,7 +315,7 @@ impl Run {
             changes.push(CallChange::Path(PathChange { flows, routes, signalled }));
         }
         if !limits.is_empty() {
-            changes.push(CallChange::Limits(near, *limits));
+            changes.push(CallChange::Limits(ends, *limits));
         }
         Ok(changes)
     }
@@ -361,8 +362,10 @@ impl Run {
                 }
                 Ok(())
             }
-            CallChange::Limits(end, change) => {
-                self.tell_end(time, end, |host, out| host.limit(time, &change, out))
+            CallChange::Limits([near, far], change) => {
+                self.tell_end(time, near, |host, out| host.limit(time, &change, out))?;
+                let Some(on) = change.repair else { return Ok(()) };
+                self.tell_end(time, far, |host, out| host.switch_repair(time, on, out))
             }
         }
     }

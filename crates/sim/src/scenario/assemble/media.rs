@@ -88,7 +88,7 @@ impl Builder<'_> {
                     continue;
                 }
                 if !change.limits.is_empty() {
-                    self.changes.insert(index, CallChange::Limits(ends[0], change.limits));
+                    self.changes.insert(index, CallChange::Limits(ends, change.limits));
                 }
                 let Some(path) = &change.path else { continue };
                 let other_path = self.calls.other_path(name, path, &change.back);
