@@ -24,7 +24,7 @@ fn video() -> StreamSettings {
     StreamSettings::video(0x11, SourceSettings::Adapted { source, settings })
 }
 
-/// What is recorded and what the controller hears in 10 s under targets in kbit/s from these seconds on.
+/// The record of 10 s and the inputs of the controller, under targets in kbit/s from these seconds on.
 fn run(stream: StreamSettings, targets: &[(i64, u64)]) -> (Recorded, Heard) {
     let script = targets
         .iter()
