@@ -214,3 +214,14 @@ def test_the_engine_is_told_only_where_there_are_steps() -> None:
     }
     scenario = call([["0s", "1Mbps"]], {"steps": STEPS, "hysteresis": 1.5})
     assert Scenario.parse(scenario.to_toml()).to_dict() == scenario.to_dict()
+
+
+def test_time_without_a_picture_goes_by_the_frame_rate_of_the_time() -> None:
+    # 30 frames a second and then 4: 250 ms would be long at the first frame rate (183 ms), and are not at the second
+    few = {"steps": [{"height": 180, "fps": 4.0}, {"rate": "500kbps", "height": 360}]}
+    done = run(call([["0s", "1Mbps"], ["10s", "100kbps"]], few))
+    assert steps(done) == [(0.0, 360, 30), (12.0, 180, 4)]
+    assert done.metrics()["without_picture_s"] == 0
+    rare = {"steps": [{"height": 180, "fps": 4.0}, {"rate": "500kbps", "height": 180, "fps": 0.5}]}
+    # a picture each 2 s is late for 4 frames a second, and in time for one each 2 s
+    assert run(call([["0s", "1Mbps"]], rare)).metrics()["without_picture_s"] == 0
