@@ -73,6 +73,8 @@ class Judged(Model):
     """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
     """A rule that confirms the reason if it holds."""
+    unturned: Text | None = None
+    """Why no number of ours turns the rule that holds, if none does: an exact count of 0, say."""
     quick: bool = True
     """Whether a quick run measures the claim."""
 
@@ -108,6 +110,7 @@ class Column(Model):
     unit: str | None = None
     tolerance: Tolerance | None = None
     digits: Annotated[int, Field(ge=0, le=9)] | None = None
+    unturned: Text | None = None
 
     @property
     def title(self) -> str:
@@ -285,6 +288,8 @@ class Claim:
     reason: Phrase | None = None
     group: str = ""
     """Key of the reason in the paper's file; cells of a table may share one."""
+    unturned: str = ""
+    """Why no number of ours turns the rule that holds; empty if one does."""
     quick: bool = True
     kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tidegate._files import file_name
@@ -184,6 +184,7 @@ def sentences(result: Result) -> list[str]:
             )
         )
     lines.append(_quoted("Does not hold", fails, "none of the statements in the text"))
+    lines += _firm(result)
     if mutations is None:
         return [
             *lines,
@@ -203,6 +204,18 @@ def sentences(result: Result) -> list[str]:
             f"change, among them {of_held} of the {held} published numbers and statements that hold."
         )
     return lines
+
+
+def _firm(result: Result) -> list[str]:
+    """A sentence on rules that hold whatever is measured, unless the paper's file says why; none if there are none."""
+    rules = [f"{judgement.claim.id} ({key})" for judgement, key in result.firm if not judgement.claim.unturned]
+    if not rules:
+        return []
+    named = f"{', '.join(rules[:_QUOTED])}{f' and {len(rules) - _QUOTED} more' if len(rules) > _QUOTED else ''}"
+    line = (
+        f"No evidence, because no number of ours would turn the rule (at 0, a tenth or ten times its value): {named}."
+    )
+    return [f"{line} Compare the measure with something on both sides, or say with `unturned` why nothing turns it."]
 
 
 def _counts(result: Result) -> str:
@@ -358,8 +371,9 @@ def _behind(result: Result) -> Iterator[Block]:
     yield _folded("Every claim", [Table(columns, claims, below=words.HEADS[-1])])
     meanings: _Rows = [[Phrase(str(verdict), meaning.tone), meaning.text] for verdict, meaning in _VERDICTS.items()]
     yield _folded("What verdicts mean", _table(("verdict", "means"), meanings))
-    rules = [_rules(judgement.claim) for judgement in result.judgements]
-    heads = ("claim", "agrees", "same trend", "rule that backs the reason")
+    firm = {judgement.claim.id for judgement, _ in result.firm}
+    rules = [[*_rules(judgement.claim), _turned(judgement, firm)] for judgement in result.judgements]
+    heads = ("claim", "agrees", "same trend", "rule that backs the reason", "turned by another number of ours")
     yield _folded("Tolerances and rules", _table(heads, rules, "prose"))
     measures: _Rows = [
         [name, measure.show(), measure.value.count, _prose(measure.about)]
@@ -392,6 +406,13 @@ def _rules(claim: Claim) -> list[Cell]:
     """The tolerance and the rules by which a claim was judged."""
     weaker = (rule.text if rule else "" for rule in (claim.trend, claim.because))
     return [claim.id, claim.agrees.text if claim.agrees else words.tolerance(claim), *weaker]
+
+
+def _turned(judgement: Judgement, firm: Collection[str]) -> str:
+    """Whether some number of ours would turn the rules that hold, and if none does, why."""
+    if judgement.verdict is Verdict.NOT_RUN:
+        return NOTHING
+    return judgement.claim.unturned or "no" if judgement.claim.id in firm else "yes"
 
 
 # --- pieces ---------------------------------------------------------------------------------------

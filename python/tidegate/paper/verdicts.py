@@ -114,10 +114,10 @@ def _decide(
             raise InputError(
                 f'the measure {claim.measure} has the unit "{unit}"; expected "{claim.unit}", as published'
             )
-        values |= _published(claim) | {"ours": value}
+        values |= printed_values(claim) | {"ours": value}
         _check_names(claim, values)
         undefined = "" if value.count else f"{claim.measure} has no value"
-        return *_compare(claim, value), undefined, {claim.measure: measures[claim.measure]}
+        return *compare(claim, value), undefined, {claim.measure: measures[claim.measure]}
     assert claim.agrees is not None  # noqa: S101
     _check_names(claim, values)
     truth, undefined = _truth_of(claim.agrees, values)
@@ -145,7 +145,7 @@ def _lacks(claim: Claim, measures: Mapping[str, Measure]) -> str:
     )
 
 
-def _published(claim: Claim) -> dict[str, Interval]:
+def printed_values(claim: Claim) -> dict[str, Interval]:
     """Printed values that the rules of a number can use beside measures."""
     number = claim.published
     middle = sum(number) / 2 if isinstance(number, tuple) else number
@@ -153,7 +153,7 @@ def _published(claim: Claim) -> dict[str, Interval]:
     return printed if claim.sigma is None else printed | {"sigma": Interval(claim.sigma, 0.0, 1)}
 
 
-def _compare(claim: Claim, ours: Interval) -> tuple[Truth, float | None]:
+def compare(claim: Claim, ours: Interval) -> tuple[Truth, float | None]:
     """Whether our number is within the tolerance of the published one, and its deviation."""
     assert claim.published is not None  # noqa: S101
     assert claim.bound is not None  # noqa: S101
