@@ -28,6 +28,7 @@ from tidegate.output.document import (
     Table,
 )
 from tidegate.paper import words
+from tidegate.paper._mutations import Effect
 from tidegate.paper.claims import Claim, Kind
 from tidegate.paper.measures import SHOWN_FROM, CellValue, Measure
 from tidegate.paper.verdicts import Backing, Judgement, Verdict, filled
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from tidegate.paper.result import Result
 
 RING = "\N{WHITE CIRCLE}"
-"""Marks a verdict that stays the same without the document's mechanism."""
+"""Marks a verdict that no mutation turns: it is not worse without the document's mechanism, or not surely so."""
 
 
 class _Meaning(NamedTuple):
@@ -91,6 +92,20 @@ _BACKING = {
     Backing.UNCHECKED: "reason not checked: no measured condition supports it",
     Backing.UNKNOWN: "no reason known",
 }
+_NOT_COUNTED = {
+    Effect.NOT_APART: "worse, but not surely",
+    Effect.BETTER: "better without the mechanism",
+    Effect.NO_VALUE: "without a value then",
+    Effect.CONSTRUCTED: "turn by construction",
+}
+"""Effects of a mutation that are no evidence for the mechanism, in words after a number of claims."""
+_EFFECTS = {
+    Effect.NOT_APART: "not surely worse",
+    Effect.BETTER: "better without",
+    Effect.NO_VALUE: "nothing to measure",
+    Effect.CONSTRUCTED: "by construction",
+}
+"""The same beside a single claim."""
 _Rows: TypeAlias = Sequence[Sequence[Cell]]
 _QUOTED = 3  # statements that a sentence quotes: the last ones, because documents end with conclusions
 _LONGEST = 150  # characters of a quotation
@@ -138,7 +153,7 @@ def _summary(result: Result) -> Iterator[Block]:
     ]
     yield Items(sentences(result))
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
-    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "change without mechanism")
+    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
         name, meaning = _KINDS[kind]
@@ -147,7 +162,7 @@ def _summary(result: Result) -> Iterator[Block]:
         rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
     yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows)
     signs = [_symbol_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
-    signs.append(Phrase(f"{RING} verdict unchanged without the document's mechanism", "soft"))
+    signs.append(Phrase(f"{RING} not surely worse without the document's mechanism", "soft"))
     yield Paragraph([part for sign in signs for part in (" ", sign)][1:], "legend", detail=True)
     absent = Counter(
         judgement.reason for judgement in result.judgements if judgement.verdict is Verdict.NOT_RUN and judgement.reason
@@ -196,14 +211,20 @@ def sentences(result: Result) -> list[str]:
         for judgement in (*_of_kind(result, Kind.RESULT), *_of_kind(result, Kind.FITTED))
         if judgement.verdict in {Verdict.AGREES, Verdict.TREND}
     ]
+    return [*lines, *(_without(mutations, name, claims, results) for name in mutations.changes)]
+
+
+def _without(mutations: Mutations, name: str, claims: Sequence[str], results: Sequence[str]) -> str:
+    """A sentence with the number of claims by the effect of a mutation on them; `results` are published and hold."""
+    counts, held = mutations.counts(name, claims), mutations.counts(name, results)
     seeds = "one seed" if mutations.seeds == 1 else f"{mutations.seeds} seeds"
-    for name, change in mutations.changes.items():
-        (turned, judged), (of_held, held) = mutations.count(name, claims), mutations.count(name, results)
-        lines.append(
-            f"Without the mechanism ({name}: {change}; {seeds}) {turned} of {judged} verdicts "
-            f"change, among them {of_held} of the {held} published numbers and statements that hold."
-        )
-    return lines
+    line = (
+        f"Without the mechanism ({name}: {mutations.changes[name]}; {seeds}) {counts[Effect.TURNS]} of "
+        f"{counts.total()} verdicts turn (worse, intervals apart), among them {held[Effect.TURNS]} of the "
+        f"{held.total()} published numbers and statements that hold"
+    )
+    others = [f"{counts[effect]} {words}" for effect, words in _NOT_COUNTED.items() if counts[effect]]
+    return f"{line}. Not counted: {', '.join(others)}." if others else f"{line}."
 
 
 def _firm(result: Result) -> list[str]:
@@ -225,7 +246,7 @@ def _counts(result: Result) -> str:
         verdicts = ", ".join(
             f"{counts[verdict]} {_VERDICTS[verdict].verb}" for verdict in _VERDICTS if verdict in counts
         )
-        turned = f" ({result.turned(_of_kind(result, kind))} change without the mechanism)" if result.mutations else ""
+        turned = f" ({result.turned(_of_kind(result, kind))} turn without the mechanism)" if result.mutations else ""
         parts.append(f"{sum(counts.values())} {_KINDS[kind][0]}: {verdicts}{turned}")
     return f"{'; '.join(parts)}."
 
@@ -309,12 +330,13 @@ def _statements(result: Result) -> Iterator[Block]:
 
 
 def _mutated_verdict(judgement: Judgement, name: str, mutations: Mutations | None) -> Phrase:
-    """A claim's verdict under the mutation `name`: symbol, measured numbers, and a note if the claim still agrees."""
+    """A claim's verdict under the mutation `name`: symbol, measured numbers, and a note unless it turns."""
     mutated = mutations.verdicts.get(judgement.claim.id, {}).get(name) if mutations is not None else None
     if mutated is None:
         return _prose(NOTHING)
-    note = " (still agrees)" if mutated.verdict is Verdict.AGREES else ""
-    return _prose(f"{_VERDICTS[mutated.verdict].symbol} {mutated.measured}{note}")
+    note = "still agrees" if mutated.verdict is Verdict.AGREES and mutated.effect is Effect.UNCHANGED else ""
+    note = _EFFECTS.get(mutated.effect, note)
+    return _prose(f"{_VERDICTS[mutated.verdict].symbol} {mutated.measured}{f' ({note})' if note else ''}")
 
 
 def _differences(result: Result) -> dict[str, list[Block]]:

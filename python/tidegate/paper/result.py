@@ -91,8 +91,9 @@ class Result(Displayable):
         ]
 
     def _changes(self, judgement: Judgement) -> bool:
-        """Whether the stored verdict on the claim is another one under some mutation."""
-        return bool(self.mutations and self.mutations.turned_by(judgement.claim.id))
+        """Whether the stored verdict on the claim is another one under some mutation, by what was measured."""
+        effects = (mutations.Effect.TURNS, mutations.Effect.NOT_APART, mutations.Effect.BETTER)
+        return bool(self.mutations and self.mutations.with_effect(judgement.claim.id, *effects))
 
     @property
     def tables(self) -> list[Table]:

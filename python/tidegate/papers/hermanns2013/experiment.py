@@ -153,8 +153,8 @@ def _sprout_at_fps(fps: int, video: Mapping[str, Any]) -> Caller:
 
 
 def _correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
-    """Correlation coefficient of two series by seconds."""
-    return float(np.corrcoef(first, second)[0, 1])
+    """Correlation coefficient of two series by seconds; 0 if one is constant, as it follows nothing."""
+    return float(np.corrcoef(first, second)[0, 1]) if first.std() and second.std() else 0.0
 
 
 def _loads(plan: Plan) -> Sequence[int]:
