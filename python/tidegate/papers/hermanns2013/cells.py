@@ -152,6 +152,8 @@ class Calls:
     """Share of the time without a new picture."""
     files_s: float
     """Mean time that a file takes."""
+    settings: Mapping[str, float]
+    """What the slides state of the network, read back from the run."""
     digest: str
 
     @property
@@ -198,8 +200,42 @@ class Calls:
                     if WARMUP_S < spans[name][0] < end - MIN_COUNTED_S
                 ]
             ),
+            settings=_settings(run, spans, end),
             digest=run.digest,
         )
+
+
+def _settings(run: Run, spans: Mapping[str, tuple[float, float]], end: float) -> Mapping[str, float]:
+    """Settings of the slide "Simulation scenario"; those of calls and files are counted in the run."""
+    lte = run.scenario.lte
+    call, download = run.scenario.flows
+    assert lte is not None  # noqa: S101
+    assert call.media is not None  # noqa: S101
+    assert download.tcp is not None  # noqa: S101
+    flows = run.table("flows")
+    begins, ends = (
+        dict(zip(flows.to_numpy("flow"), flows.to_numpy(name), strict=True)) for name in ("start_s", "stop_s")
+    )
+    kinds = {row["flow"]: row["kind"] for row in run.summary["flows"]}
+    files = np.sort([begins[flow] for flow in spans if kinds[flow] == "tcp"])
+    transmit, receive = map(float, lte.antennas.split("x"))
+    size = float(download.tcp.workload.file)
+    gaps = np.diff(files)
+    return {
+        "sites": float(lte.sites),
+        "case": float(lte.case),
+        "bandwidth": float(lte.bandwidth.removesuffix("MHz")),
+        "transmit": transmit,
+        "receive": receive,
+        "speed": float(lte.speed) / 1000,
+        "least": float(call.media.least_rate) / 1e6,
+        "most": float(call.media.video.max) / 1e6,
+        "length": float(
+            np.median([ends[flow] - begins[flow] for flow in spans if kinds[flow] == "media" and ends[flow] < end])
+        ),
+        "load": 8e-6 * size * len(files) / (CELLS * float(files[-1] - files[0])),
+        "gaps": float(gaps.std() / gaps.mean()),
+    }
 
 
 def _series(run: Run) -> dict[str, tuple[Floats, Floats, Floats]]:

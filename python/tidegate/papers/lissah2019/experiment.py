@@ -205,8 +205,8 @@ class _NetworkResults:
             means = [self.over_seeds(quantity, "open", label, name).value.mean for label in OPEN]
             yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
             yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
-        gains = [self.open_gain(label) for label in OPEN]
-        yield "open.gain.most", Measure.exact(max(gains), "%", "maximum reduction of the mean delay by the table")
+        gains = [max(of_seed) for of_seed in zip(*map(self.open_gains, OPEN), strict=True)]
+        yield "open.gain.most", Measure.median(gains, "%", "maximum reduction of the mean delay by the table")
         for name, (delay, score) in PUBLISHED_MOS.items():
             needed = [loss_for(score, delay, run.packet_jitter) for run in self.runs["found", name]]
             yield f"needed.{name}", Measure.of(needed, "%", "loss with which the formula gives the printed MOS")
@@ -219,10 +219,11 @@ class _NetworkResults:
             yield f"udp.{label}.sent", self.over_seeds("sent", "udp", key)
             yield f"udp.{label}.lost", self.over_seeds("lost", "udp", key)
 
-    def open_gain(self, label: str) -> float:
-        """Share of the mean delay without control that the table saves at a setting, in %."""
-        none, table = (self.over_seeds("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
-        return 100 * (1 - table / none)
+    def open_gains(self, label: str) -> list[float]:
+        """Share of the mean delay without control that the table saves at a setting, for each seed, in %."""
+        runs = zip(self.runs["open", label, "none"], self.runs["open", label, "table"], strict=True)
+        delay = QUANTITIES["delay.mean"].take
+        return [100 * (1 - delay(table) / delay(none)) for none, table in runs]
 
     def tables(self) -> Iterator[Table]:
         """Senders, pictures, and other settings of network and video, of the scheme, and of the sender."""
