@@ -20,9 +20,7 @@ from tidegate.query import Expression
 from tidegate.results.stats import Interval
 
 MUST_TURN = {
-    "hoang2017": {
-        "constant": ["loss-based", "goodput-trend", "same-rate-4"]
-    },
+    "hoang2017": {"constant": ["loss-based", "goodput-trend", "same-rate-4"]},
     "burmeister2001": {
         "no suppression": ["reports-each", "reports-with-rtt", "rtt-shared", "table7/1.00/2"],
         "AVP": ["exactly-five", "patience", "newpred-128k", "table3/20 kbps, 0.01/avpf.mwt"],

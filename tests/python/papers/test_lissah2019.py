@@ -44,7 +44,7 @@ def without_pictures() -> Result:
 @pytest.fixture(scope="module")
 def shaped() -> Run:
     """A run with a default gap and losses."""
-    return run(scenario("table", FOUND.but(video="3Mbps", controller="default_gap=2.4ms")), seed=1)
+    return run(scenario("table", FOUND.but(video="3Mbps", default_gap="2.4ms")), seed=1)
 
 
 def ours(result: Result, name: str) -> float:
