@@ -163,6 +163,8 @@ class Unstated(Model):
     why: Text
     fitted: bool = False
     """Whether the value was chosen so that the document's numbers come out."""
+    gives: Text | None = None
+    """Results with other values; the measured value replaces `{measure}`. The first screen shows them."""
 
 
 class Contradicted(Model):
@@ -191,6 +193,8 @@ class Paper(Model):
     """Address or place of the document."""
     about: Text
     """The document's subject, and the part of it that is run again."""
+    headline: list[Text] = Field(default_factory=list)
+    """Ids of the claims of the document's abstract or conclusion; the first screen has them before all others."""
     figure: Text | None = None
     """Name of the drawing that reproduces the document's main figure."""
     unstated: list[Unstated] = Field(default_factory=list)
@@ -306,6 +310,8 @@ class Document:
     claims: tuple[Claim, ...]
     gives: tuple[Phrase, ...] = ()
     """Result of a run with each contradicted setting."""
+    sweeps: Mapping[str, Phrase] = field(default_factory=dict)
+    """Results with other values of unstated settings, by setting."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each claim."""
 

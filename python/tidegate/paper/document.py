@@ -107,7 +107,7 @@ _EFFECTS = {
 }
 """The same beside a single claim."""
 _Rows: TypeAlias = Sequence[Sequence[Cell]]
-_QUOTED = 3  # statements that a sentence quotes: the last ones, because documents end with conclusions
+_QUOTED = 3  # statements that a sentence quotes
 _LONGEST = 150  # characters of a quotation
 
 
@@ -151,8 +151,14 @@ def _summary(result: Result) -> Iterator[Block]:
         [setting.what, setting.stated, setting.run, filled(phrase, result.outcome.measures)]
         for setting, phrase in zip(contradicted, result.published.gives, strict=True)
     ]
-    yield Items(sentences(result))
+    counts, *lines = sentences(result)
+    yield Items([counts])
+    heads = ("the document's main claims", "published, or the rule", "ours", "verdict")
+    yield from _table(heads, list(_headline(result)), "prose")
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
+    swept = [[what, filled(phrase, result.outcome.measures)] for what, phrase in result.published.sweeps.items()]
+    yield from _table(("fitted setting that decides a main claim", "results with other values"), swept, "prose")
+    yield Items(lines)
     heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
@@ -171,6 +177,19 @@ def _summary(result: Result) -> Iterator[Block]:
         yield Paragraph(f"{counted(count, 'claim')} not run: {reason}.", "soft")
 
 
+def _headline(result: Result) -> Iterator[list[Cell]]:
+    """A row for each claim that the document's abstract or conclusion makes."""
+    by_id = {judgement.claim.id: judgement for judgement in result.judgements}
+    for claim_id in result.published.paper.headline:
+        judgement = by_id[claim_id]
+        claim = judgement.claim
+        numbers = [_prose(words.published(claim)), _prose(words.ours(judgement))]
+        meaning = _VERDICTS[judgement.verdict]
+        verdict = f"{meaning.symbol} {words.verdict(judgement)}"
+        fitted = " (in sample)" if claim.kind is Kind.FITTED else ""
+        yield [_prose(f"{claim.text} ({claim.where})"), *numbers, Phrase(f"{verdict}{fitted}", meaning.tone)]
+
+
 def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
     return [judgement for judgement in result.judgements if judgement.claim.kind is kind]
 
@@ -185,21 +204,16 @@ def sentences(result: Result) -> list[str]:
         if judgement.verdict is Verdict.AGREES and (single_seed or judgement.sure is not False)
     ]
     fails = [judgement for judgement in statements if judgement.verdict is Verdict.DIFFERS]
-    lines, mutations = [_counts(result)], result.mutations
+    headline, mutations = result.published.paper.headline, result.mutations
+    none = "none of the statements in the text"
+    lines = [_counts(result), _quoted("Does not hold", fails, none, headline), *_firm(result)]
     if mutations is None:
-        lines.append(_quoted("Holds", holds, "none of the statements in the text"))
+        lines.append(_quoted("Holds", holds, none, headline))
     else:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
-        lines.append(_quoted("Holds only with the mechanism", needed, "none of the statements in the text"))
-        lines.append(
-            _quoted(
-                "Holds with and without the mechanism",
-                [judgement for judgement in holds if judgement not in needed],
-                "none",
-            )
-        )
-    lines.append(_quoted("Does not hold", fails, "none of the statements in the text"))
-    lines += _firm(result)
+        rest = [judgement for judgement in holds if judgement not in needed]
+        lines.append(_quoted("Holds only with the mechanism", needed, none, headline))
+        lines.append(_quoted("Holds with and without the mechanism", rest, "none", headline))
     if mutations is None:
         return [
             *lines,
@@ -251,10 +265,18 @@ def _counts(result: Result) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _quoted(head: str, statements: Sequence[Judgement], if_none: str) -> str:
+def _quoted(head: str, statements: Sequence[Judgement], if_none: str, headline: Sequence[str]) -> str:
+    """A sentence that quotes statements: the document's main ones first, then the last whole sentences."""
+
+    def order(index: int) -> tuple[int, bool, int]:
+        claim = statements[index].claim
+        main = headline.index(claim.id) if claim.id in headline else len(headline)
+        return main, claim.text.startswith("..."), -index  # documents end with conclusions
+
+    chosen = sorted(sorted(range(len(statements)), key=order)[:_QUOTED])
     quoted = [
-        f"“{textwrap.shorten(statement.claim.text, _LONGEST, placeholder=' …')}” ({statement.claim.where})"
-        for statement in statements[-_QUOTED:]
+        f"“{textwrap.shorten(claim.text, _LONGEST, placeholder=' …')}” ({claim.where})"
+        for claim in (statements[index].claim for index in chosen)
     ]
     more = len(statements) - _QUOTED
     return f"{head}: {'; '.join(quoted) or if_none}{f'; and {more} more' if more > 0 else ''}."

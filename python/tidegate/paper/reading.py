@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, did_you_mean
 from tidegate.paper.claims import (
     PAPER_TOML,
     Bound,
@@ -57,11 +57,13 @@ def load(folder: Path) -> Document:
             claims[claim.id] = claim
             places[claim.id] = source.where(path)
     gives = tuple(reader.gives())
+    sweeps = dict(reader.sweeps())
+    reader.check_headline(claims)
     if not paths:
         reader.problems.append(Problem((), "the file makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
         raise source.error(reader.problems)
-    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, places)
+    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, sweeps, places)
 
 
 def _ids(data: Mapping[str, Any]) -> Names:
@@ -182,6 +184,20 @@ class _Reader:
             phrase = self._phrase(setting.gives, ("contradicted", index, "gives"))
             if phrase is not None:
                 yield phrase
+
+    def sweeps(self) -> Iterator[tuple[str, Phrase]]:
+        """Results with other values of unstated settings, as phrases by setting."""
+        for index, setting in enumerate(self.paper.unstated):
+            phrase = self._phrase(setting.gives, ("unstated", index, "gives"))
+            if phrase is not None:
+                yield setting.what, phrase
+
+    def check_headline(self, claims: Mapping[str, Claim]) -> None:
+        """Checks that the document's main claims are claims of the file."""
+        for index, claim in enumerate(self.paper.headline):
+            if claim not in claims:
+                hint = did_you_mean(claim, claims) or "; expected the id of a claim"
+                self._add_problem(("headline", index), f"found {show(claim)}; there is no such claim{hint}")
 
     def _rules(self, judged: Judged, path: KeyPath, measure: str | None = None) -> dict[str, Any]:
         self._check_reason(judged, path)
