@@ -39,6 +39,8 @@ class Effect(enum.StrEnum):
     TURNS = "turns"
     """The verdict is worse without the mechanism, and of a number that decides it the intervals are apart."""
     UNCHANGED = "unchanged"
+    WITHIN = "within the tolerance"
+    """The number agrees with and without the mechanism, although its intervals are apart: the tolerance is wide."""
     NOT_APART = "not apart"
     """The verdict is worse without the mechanism, but no number is surely another one."""
     BETTER = "better"
@@ -60,16 +62,18 @@ def effect(as_run: Judgement, mutated: Judgement, *, constructed: bool = False) 
         mutated: Judgement of the changed one.
         constructed: Whether the verdict changes whatever is measured, because of what the mutation is.
     """
+    pairs = [(measure.value, mutated.ours[name].value) for name, measure in as_run.ours.items() if name in mutated.ours]
+    apart = any(_apart(*pair) for pair in pairs)
     if mutated.verdict is as_run.verdict:
-        return Effect.UNCHANGED
+        wide = apart and as_run.verdict is Verdict.AGREES and as_run.claim.bound is not None
+        return Effect.WITHIN if wide else Effect.UNCHANGED
     if mutated.verdict is Verdict.NOT_RUN or _says_nothing(mutated):
         return Effect.NO_VALUE
     if constructed:
         return Effect.CONSTRUCTED
     if _ORDER.index(mutated.verdict) < _ORDER.index(as_run.verdict):
         return Effect.BETTER
-    pairs = ((measure.value, mutated.ours[name].value) for name, measure in as_run.ours.items() if name in mutated.ours)
-    return Effect.TURNS if any(_apart(*pair) for pair in pairs) else Effect.NOT_APART
+    return Effect.TURNS if apart else Effect.NOT_APART
 
 
 def _says_nothing(judgement: Judgement) -> bool:
@@ -119,6 +123,10 @@ class Mutations:
         if verdicts is None or verdicts[AS_RUN].verdict is Verdict.NOT_RUN:
             return None
         return [name for name in self.changes if verdicts[name].effect in effects]
+
+    def too_wide(self, claim: str) -> bool:
+        """Whether a tolerance holds the number with and without the mechanism, and no mutation turns the verdict."""
+        return bool(self.with_effect(claim, Effect.WITHIN)) and not self.turned_by(claim)
 
     def turned_by(self, claim: str) -> list[str] | None:
         """Names of the mutations that turn the verdict on a claim; `None` if the claim was not judged."""

@@ -42,6 +42,8 @@ class Tolerance(Model):
     interval of their mean. The widest bound of a list holds."""
     why: Text
     """Why the tolerance is neither smaller nor larger."""
+    wide: Text | None = None
+    """Why the tolerance may hold the number without the document's mechanism as well, if it does."""
 
     @property
     def parts(self) -> list[str]:
@@ -219,6 +221,8 @@ class Bound:
     """Allowed deviation as a share of the published number."""
     amount: float = 0.0
     """Allowed deviation in the number's unit."""
+    wide: str = ""
+    """Why it may hold the number without the document's mechanism as well."""
     count: bool = False
     """Whether the number is a count of rare events, so that any mean in its 95 % interval agrees."""
 

@@ -93,6 +93,7 @@ _BACKING = {
     Backing.UNKNOWN: "no reason known",
 }
 _NOT_COUNTED = {
+    Effect.WITHIN: "surely another number, but within the tolerance",
     Effect.NOT_APART: "worse, but not surely",
     Effect.BETTER: "better without the mechanism",
     Effect.NO_VALUE: "without a value then",
@@ -100,6 +101,7 @@ _NOT_COUNTED = {
 }
 """Effects of a mutation that are no evidence for the mechanism, in words after a number of claims."""
 _EFFECTS = {
+    Effect.WITHIN: "another number, within the tolerance",
     Effect.NOT_APART: "not surely worse",
     Effect.BETTER: "better without",
     Effect.NO_VALUE: "nothing to measure",

@@ -288,7 +288,7 @@ class _Reader:
                     else '"5%", or a plain "0.5"'
                 )
                 self._add_problem((*path, "within"), f"found {show(part)}; expected {expected}")
-        bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, count)
+        bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, tolerance.wide or "", count)
         low, high = published if isinstance(published, list) else (published, published)
         if not low <= 0 <= high and bound.around(low)[0] <= 0 <= bound.around(high)[1]:
             printed = f"{low:g}" if low == high else f"{low:g} to {high:g}"

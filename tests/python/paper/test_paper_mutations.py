@@ -60,7 +60,7 @@ def test_statements_of_the_mechanism_turn_without_it(key: str, name: str) -> Non
         assert name in (got.turned_by(claim) or []), claim
 
 
-NOT_COUNTED = (Effect.NOT_APART, Effect.BETTER, Effect.NO_VALUE, Effect.CONSTRUCTED)
+NOT_COUNTED = (Effect.WITHIN, Effect.NOT_APART, Effect.BETTER, Effect.NO_VALUE, Effect.CONSTRUCTED)
 
 
 def row(key: str, name: str, got: Mutations) -> str:
@@ -75,6 +75,13 @@ def test_the_page_on_papers_has_the_counts() -> None:
     expected = [row(key, name, stored(key)) for key in shipped.names() for name in stored(key).changes]
     missing = [line for line in expected if line not in page.splitlines()]
     assert missing == []
+
+
+@pytest.mark.parametrize("key", shipped.names())
+def test_a_tolerance_wider_than_what_the_mechanism_changes_has_a_reason(key: str) -> None:
+    got = stored(key)
+    wide = {claim.id for claim in load(shipped.FOLDER / key).claims if claim.bound and not claim.bound.wide}
+    assert {claim for claim in wide if got.too_wide(claim)} == set()
 
 
 # --- what a mutation does to a verdict ------------------------------------------------------------
@@ -100,6 +107,7 @@ def judged(claim: Claim, **values: tuple[float, float | None]) -> Judgement:
         ((104, 4), (106, 4), Effect.NOT_APART),
         ((100, None), (300, None), Effect.NOT_APART),  # single runs: it is unknown how much the number varies
         ((100, 1), (101, 1), Effect.UNCHANGED),
+        ((100, 1), (103, 1), Effect.WITHIN),
         ((300, 1), (100, 1), Effect.BETTER),
         ((150, 1), (100, 1), Effect.BETTER),
         ((100, 1), (math.nan, None), Effect.NO_VALUE),
