@@ -77,6 +77,8 @@ class Judged(Model):
     """A rule that confirms the reason if it holds."""
     unturned: Text | None = None
     """Why no number of ours turns the rule that holds, if none does: an exact count of 0, say."""
+    note: Text | None = None
+    """What to know of a claim that agrees: that it does so by luck, say; the measured value replaces `{gcc.loss}`."""
     quick: bool = True
     """Whether a quick run measures the claim."""
 
@@ -298,6 +300,8 @@ class Claim:
     """Key of the reason in the paper's file; cells of a table may share one."""
     unturned: str = ""
     """Why no number of ours turns the rule that holds; empty if one does."""
+    note: Phrase | None = None
+    """What to know of the claim if it agrees."""
     quick: bool = True
     kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None

@@ -149,12 +149,14 @@ class _Reader:
         # a reason and the rule that backs it belong together: both come from the level with the reason
         reason_path, with_reason = nearest("reason")
         trend_path, with_trend = nearest("trend")
+        note_path, with_note = nearest("note")
         rules: dict[str, Any] = {
             "trend": self._trend(
                 with_trend and with_trend.trend, (*trend_path, "trend"), _fill(table.measure, filled), **filled
             ),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
             "because": self._rule(with_reason and with_reason.because, (*reason_path, "because"), **filled),
+            "note": self._phrase(with_note and with_note.note, (*note_path, "note"), **filled),
         }
         column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
         _, with_kind = nearest("kind")
@@ -205,6 +207,7 @@ class _Reader:
             "trend": self._trend(judged.trend, (*path, "trend"), measure),
             "because": self._rule(judged.because, (*path, "because")),
             "reason": self._phrase(judged.reason, (*path, "reason")),
+            "note": self._phrase(judged.note, (*path, "note")),
         }
 
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:

@@ -53,7 +53,7 @@ class Judgement:
     sure: bool | None = None
     """Whether every value inside the intervals gives the same verdict; `None` if the claim was not judged."""
     reason: str = ""
-    """Why it differs, with the measured numbers filled in; or what must be installed to run it."""
+    """Why it differs, or what to know if it agrees, with the measured numbers filled in; or what must be installed."""
     backing: Backing = Backing.NEEDLESS
     undefined: str = ""
     """Why a rule has no result, if one has none."""
@@ -86,7 +86,8 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     values = {name: measure.value for name, measure in measures.items()}
     truth, deviation, undefined, used = _decide(claim, values, measures)
     if truth.holds:
-        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure)
+        note = "" if claim.note is None else _filled(claim.note, values, measures)
+        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, note)
     trend, no_trend = (None, "") if claim.trend is None else _truth_of(claim.trend, values)
     verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
     sure = truth.sure and (trend is None or trend.sure)
@@ -126,7 +127,7 @@ def _decide(
 
 def _names(claim: Claim) -> Iterator[str]:
     """Names of all measures in the claim's rules and reason, whether this judgement needs them or not."""
-    phrases = () if claim.reason is None else claim.reason.parts
+    phrases = [part for phrase in (claim.reason, claim.note) if phrase is not None for part in phrase.parts]
     for rule in (claim.agrees, claim.trend, claim.because, *phrases):
         yield from rule.names if isinstance(rule, Expression) else ()
 
