@@ -163,6 +163,33 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
     assert re.search(r"2600\s+1994 \s+≈", text)
 
 
+def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, "year = 2001", 'year = 2001\nheadline = ["full-delay", "share"]')
+    text = (folder / "paper.toml").read_text("utf-8")
+    text = text.replace("fitted = true", 'fitted = true\ngives = "with 500 bytes {delay.1 - 2} ms"')
+    text = text.replace('measure = "delay.1"', 'measure = "delay.1"\nnote = "By luck: {delay.1}."')
+    (folder / "paper.toml").write_text(text, "utf-8")
+    result = paper.run(folder, seeds=1)
+    page = markdown(result.document())
+    parts = (
+        "the document's main claims",
+        "A full queue takes 20 ms (Section 2)",
+        "Twice the capacity offered, half of it is lost (Section 1)",
+        "result with the stated setting",
+        "with 500 bytes 12 ms",
+        "Does not hold: “A full queue takes 20 ms”",
+        "Holds: “Twice the capacity",
+    )
+    positions = [page.index(part) for part in parts]
+    assert positions == sorted(positions)
+    (idle,) = (judgement for judgement in result.judgements if judgement.claim.id == "idle-delay")
+    assert (idle.verdict, words.reason(idle)) == (Verdict.AGREES, "By luck: 14 ms.")
+    (folder / "paper.toml").write_text(text.replace('["full-delay", "share"]', '["full-dealy"]'), "utf-8")
+    message = 'paper.toml:4: headline[1]: found "full-dealy"; there is no such claim; did you mean full-delay?'
+    with pytest.raises(InputError, match=re.escape(message)):
+        load(folder)
+
+
 HALVED = {
     "share": (Verdict.DIFFERS, "1 < 2", mutations.Effect.TURNS),
     "strange": (Verdict.AGREES, "0 %", mutations.Effect.BETTER),

@@ -151,9 +151,9 @@ def alone(key: str, seed: int) -> Alone:
 def test_ticks_account_for_every_byte(key: str) -> None:
     run_alone = alone(key, 1)
     assert run_alone.ticks is not None
-    # bytes sent before the first forecast are in no tick
-    first = run_alone.ticks.at[0]
-    assert 0 <= run_alone.rate.sum() / 8 - run_alone.ticks.sent.sum() < run_alone.rate[: int(first) + 1].sum() / 8
+    # without IP and UDP headers, and without what was sent before the first forecast
+    first = int(run_alone.ticks.at[0]) + 1
+    assert 0.95 * run_alone.rate[first:].sum() / 8 < run_alone.ticks.sent.sum() < run_alone.rate.sum() / 8
     assert (run_alone.ticks.allowed <= run_alone.ticks.forecast).all()
 
 

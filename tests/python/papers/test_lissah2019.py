@@ -15,11 +15,13 @@ from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.output.markdown import markdown
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict, group_seeds
+from tidegate.paper.claims import Kind
 from tidegate.paper.reading import load
+from tidegate.paper.verdicts import judge
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.experiment import FITTED, OPEN, PUBLISHED_MOS, loss_for
 from tidegate.papers.lissah2019.kept import NetworkRun, simple_mos
-from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, SENDERS, scenario
+from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, GAPS, LABELS, SENDERS, scenario
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, PictureRun
 from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, PictureResults
 from tidegate.runs import Run
@@ -198,6 +200,24 @@ def test_nothing_differs_without_a_reason_that_holds(result: Result) -> None:
         "existing-mos",
         "mos-improves",
     }
+
+
+def test_a_claim_on_the_table_is_a_result_only_if_its_verdict_is_the_same_at_all_default_gaps(result: Result) -> None:
+    """Section 3 has a default gap and does not print it: what depends on it is in sample."""
+    measures = result.outcome.measures
+    at_gap = {
+        gap: {name.removeprefix(f"range/{gap}/"): measure for name, measure in measures.items() if f"/{gap}/" in name}
+        for gap in GAPS
+    }
+    assert all(set(some) <= set(measures) and len(some) > 20 for some in at_gap.values())
+    depends = {
+        judgement.claim.id
+        for judgement in result.judgements
+        if len({judge(judgement.claim, {**measures, **some}, quick=True).verdict for some in at_gap.values()}) > 1
+    }
+    assert depends
+    fitted = {judgement.claim.id for judgement in result.judgements if judgement.claim.kind is Kind.FITTED}
+    assert depends <= fitted
 
 
 def test_the_scheme_is_worth_nothing_beside_tcp(result: Result) -> None:

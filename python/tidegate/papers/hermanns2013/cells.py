@@ -207,19 +207,16 @@ class Calls:
 
 def _settings(run: Run, spans: Mapping[str, tuple[float, float]], end: float) -> Mapping[str, float]:
     """Settings of the slide "Simulation scenario"; those of calls and files are counted in the run."""
-    lte = run.scenario.lte
-    call, download = run.scenario.flows
-    assert lte is not None  # noqa: S101
-    assert call.media is not None  # noqa: S101
-    assert download.tcp is not None  # noqa: S101
-    flows = run.table("flows")
-    begins, ends = (
-        dict(zip(flows.to_numpy("flow"), flows.to_numpy(name), strict=True)) for name in ("start_s", "stop_s")
-    )
+    lte: Any = run.scenario.lte
+    flows: Any = run.scenario.flows
+    call, download = flows
+    table = run.table("flows")
+    names, begins, stops = (table.to_numpy(name) for name in ("flow", "start_s", "stop_s"))
     kinds = {row["flow"]: row["kind"] for row in run.summary["flows"]}
-    files = np.sort([begins[flow] for flow in spans if kinds[flow] == "tcp"])
+    kind = np.array([kinds.get(name, "") if name in spans else "" for name in names])
+    files = np.sort(begins[kind == "tcp"])
+    whole = (kind == "media") & (stops < end)
     transmit, receive = map(float, lte.antennas.split("x"))
-    size = float(download.tcp.workload.file)
     gaps = np.diff(files)
     return {
         "sites": float(lte.sites),
@@ -230,10 +227,8 @@ def _settings(run: Run, spans: Mapping[str, tuple[float, float]], end: float) ->
         "speed": float(lte.speed) / 1000,
         "least": float(call.media.least_rate) / 1e6,
         "most": float(call.media.video.max) / 1e6,
-        "length": float(
-            np.median([ends[flow] - begins[flow] for flow in spans if kinds[flow] == "media" and ends[flow] < end])
-        ),
-        "load": 8e-6 * size * len(files) / (CELLS * float(files[-1] - files[0])),
+        "length": float(np.median(stops[whole] - begins[whole])),
+        "load": 8e-6 * float(download.tcp.workload.file) * (len(files) - 1) / (CELLS * float(files[-1] - files[0])),
         "gaps": float(gaps.std() / gaps.mean()),
     }
 
