@@ -250,7 +250,7 @@ def _firm(result: Result) -> list[str]:
         return []
     named = f"{', '.join(rules[:_QUOTED])}{f' and {len(rules) - _QUOTED} more' if len(rules) > _QUOTED else ''}"
     line = (
-        f"No evidence, because no number of ours would turn the rule (at 0, a tenth or ten times its value): {named}."
+        f"No evidence, because no number of ours (at 0, a tenth or ten times its value) would turn the rule: {named}."
     )
     return [f"{line} Compare the measure with something on both sides, or say with `unturned` why nothing turns it."]
 

@@ -105,8 +105,11 @@ def test_unused_ticks_are_those_with_room_for_a_packet() -> None:
     begins: npt.NDArray[np.float64] = SETTLED_S + np.arange(-1.0, 4.0) * TICK_S
     sent = np.zeros(5)
     allowed = np.array([9e9, LARGEST, LARGEST + 1, 0.0, 5000.0])
-    ticks = Ticks(begins, forecast=allowed, allowed=allowed, sent=sent)
-    assert ticks.unused == 0.5
+    ticks = Ticks(begins, forecast=allowed, allowed=allowed, sent=sent, openings=np.ones(5))
+    assert (ticks.unused, ticks.exceeded) == (0.5, 0.0)
+    more = Ticks(begins, allowed, allowed, allowed + LARGEST + 1, openings=np.array([1.0, 1, 2, 1, 1]))
+    assert (more.unused, more.exceeded) == (0.0, 0.75)
+    assert more.share_sent == pytest.approx(1 + (4 * LARGEST + 4) / allowed[1:].sum())
     assert ticks.mean == allowed[1:].mean()
     assert ticks.interval_ms == pytest.approx(1e3 * TICK_S)
 

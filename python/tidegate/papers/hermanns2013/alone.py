@@ -50,6 +50,8 @@ class Ticks:
     """Bytes that may be sent in the tick."""
     sent: Floats
     """Bytes that are sent in the tick."""
+    openings: Floats
+    """Number of times that the window opens; each lets a last packet go whole, of which a part had room."""
 
     @property
     def unused(self) -> float:
@@ -59,9 +61,9 @@ class Ticks:
 
     @property
     def exceeded(self) -> float:
-        """Share of the ticks in which more than a packet was sent beyond what was allowed."""
+        """Share of the ticks in which more was sent than was allowed, and a packet for each time the window opens."""
         settled = self.at >= SETTLED_S
-        return float((self.sent - self.allowed > LARGEST)[settled].mean())
+        return float((self.sent - self.allowed > LARGEST * self.openings)[settled].mean())
 
     @property
     def share_sent(self) -> float:
@@ -201,7 +203,8 @@ def _ticks(run: Run, sent: Floats, size: Floats) -> Ticks | None:
     earlier = np.add.reduceat(room, np.searchsorted(times[window], begins)) - newest
     at_once = np.array([size[first:end].sum() for first, end in _at_times(sent, begins)])
     sent_in_tick, _ = np.histogram(sent, np.append(begins, np.inf), weights=size.astype(float))
-    return Ticks(begins, forecast, newest + np.minimum(earlier, at_once), sent_in_tick)
+    openings = np.diff(np.searchsorted(times[window], np.append(begins, np.inf)))
+    return Ticks(begins, forecast, newest + np.minimum(earlier, at_once), sent_in_tick, openings)
 
 
 def _at_times(sent: Floats, times: Floats) -> Iterator[tuple[int, int]]:

@@ -170,7 +170,9 @@ def _kind(before: float, after: float, passed_ms: float, rtt_ms: float) -> str:
     alpha = 0.5 * min(passed_ms / (100 + rtt_ms), 1.0)
     if math.isclose(after, before * 1.08 ** min(passed_ms / 1e3, 1.0), rel_tol=1e-3):
         return "multiplicative"
-    return "additive" if math.isclose(after - before, max(1000.0, alpha * packet), rel_tol=0.01) else "none"
+    # after Hold no time has passed yet, and the least step is left
+    steps = (1000.0, max(1000.0, alpha * packet))
+    return "additive" if any(math.isclose(after - before, step, rel_tol=0.01) for step in steps) else "none"
 
 
 def measures(calls: Sequence[Checks]) -> Iterator[tuple[str, Measure]]:
