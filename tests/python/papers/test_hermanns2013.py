@@ -157,7 +157,10 @@ def test_ticks_account_for_every_byte(key: str) -> None:
     # without IP and UDP headers, and without what was sent before the first forecast
     first = int(run_alone.ticks.at[0]) + 1
     assert 0.95 * run_alone.rate[first:].sum() / 8 < run_alone.ticks.sent.sum() < run_alone.rate.sum() / 8
-    assert (run_alone.ticks.allowed <= run_alone.ticks.forecast).all()
+    once = run_alone.ticks.openings == 1
+    assert once.any()
+    assert not once.all()
+    assert (run_alone.ticks.allowed <= run_alone.ticks.forecast)[once].all()
 
 
 def test_a_file_transfer_sends_what_it_may_give_or_take_a_packet() -> None:
@@ -212,7 +215,7 @@ def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
         if judgement.verdict in {Verdict.TREND, Verdict.DIFFERS}:
             assert judgement.backing is Backing.CONFIRMED, judgement.claim.id
     differs = {judgement.claim.id for judgement in result.judgements if judgement.verdict is Verdict.DIFFERS}
-    assert differs == {"periodicity", "unstable-over-users"}
+    assert differs == {"periodicity", "unstable-over-users", "forecast-congestion"}
 
 
 def test_differences_are_seed_by_seed(result: Result) -> None:
