@@ -153,12 +153,12 @@ def _summary(result: Result) -> Iterator[Block]:
         [setting.what, setting.stated, setting.run, filled(phrase, result.outcome.measures)]
         for setting, phrase in zip(contradicted, result.published.gives, strict=True)
     ]
-    counts, *lines = sentences(result)
-    yield Items([counts])
-    heads = ("the document's main claims", "published, or the rule", "ours", "verdict")
-    yield from _table(heads, list(_headline(result)), "prose")
+    first, *lines = sentences(result)
+    yield Items([first])
+    main = ("the document's main claims", "published, or the rule", "ours", "verdict")
+    yield from _table(main, list(_headline(result)), "prose")
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
-    swept = [[what, filled(phrase, result.outcome.measures)] for what, phrase in result.published.sweeps.items()]
+    swept = [[setting, filled(phrase, result.outcome.measures)] for setting, phrase in result.published.sweeps.items()]
     yield from _table(("fitted setting that decides a main claim", "results with other values"), swept, "prose")
     yield Items(lines)
     heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
@@ -419,8 +419,14 @@ def _behind(result: Result) -> Iterator[Block]:
     yield _folded("What verdicts mean", _table(("verdict", "means"), meanings))
     firm = {judgement.claim.id for judgement, _ in result.firm}
     rules = [[*_rules(judgement.claim), _turned(judgement, firm)] for judgement in result.judgements]
-    heads = ("claim", "agrees", "same trend", "rule that backs the reason", "turned by another number of ours")
-    yield _folded("Tolerances and rules", _table(heads, rules, "prose"))
+    columns_of_rules = (
+        "claim",
+        "agrees",
+        "same trend",
+        "rule that backs the reason",
+        "turned by another number of ours",
+    )
+    yield _folded("Tolerances and rules", _table(columns_of_rules, rules, "prose"))
     measures: _Rows = [
         [name, measure.show(), measure.value.count, _prose(measure.about)]
         for name, measure in result.outcome.measures.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 import os
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -19,7 +20,7 @@ from tidegate.paper.verdicts import judge
 from tidegate.query import Expression
 from tidegate.results.stats import Interval
 
-MUST_TURN = {
+MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
     "hoang2017": {"constant": ["loss-based", "goodput-trend", "same-rate-4"]},
     "burmeister2001": {
         "no suppression": ["reports-each", "reports-with-rtt", "rtt-shared", "table7/1.00/2"],

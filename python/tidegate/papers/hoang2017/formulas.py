@@ -69,7 +69,7 @@ def checks(run: Run) -> Checks:
     steps = list(_steps(sent, arrived))[: len(variation)]
     expected = np.array([step.variation for step in steps])
     # the noted variation has the arrival times of the feedback
-    elapsed = [0.0 if step.repeated else found + step.sent for step, found in zip(steps, variation, strict=True)]
+    elapsed = [0.0 if step.repeated else delta + step.sent for step, delta in zip(steps, variation, strict=True)]
     same_threshold, same_order = _thresholds(threshold, estimate, elapsed)
     return Checks(
         variation=(np.abs(variation - expected) <= TICK_MS * (1 + 1e-6)).tolist(),
