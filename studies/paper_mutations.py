@@ -186,9 +186,13 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
     },
     "hermanns2013": {
         "blind": Mutation(
-            "Sprout's forecast becomes a constant 12 Mb/s, with the same ticks and windows",
+            "Sprout's forecast becomes a constant 12 Mb/s",
             controller("sprout", f"python:{BLIND}:Blind"),
-            constructed=("rate-limited-sources", "cure-*"),
+            # of both Sprouts; and of the forecast itself, which is noted with each report
+            constructed=(
+                *("rate-limited-sources", "cure-*"),
+                *("tick", "false-congestion", "forecast*", "file-transfer", "not-enough-data"),
+            ),
         )
     },
     "scream_l4s": {

@@ -31,7 +31,7 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
         "constant": ["tfrc-shares", "tfrc-is-smooth", "slow-start-5348", "short-packets", "table4-tfrc/100/drop"],
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
-    "hermanns2013": {"blind": ["false-congestion", "nothing-to-send", "does-not-use-the-network", "minimum-rate"]},
+    "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},
     "lissah2019": {"none": []},
     "scream_l4s": {"constant": ["fixed/25 ms/2 TCP", "varied-is-less"], "no L4S": ["low-delay"]},
 }
