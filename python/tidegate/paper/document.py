@@ -159,7 +159,7 @@ def _summary(result: Result) -> Iterator[Block]:
     yield from _table(main, list(_headline(result)), "prose")
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
     swept = [[setting, filled(phrase, result.outcome.measures)] for setting, phrase in result.published.sweeps.items()]
-    yield from _table(("fitted setting that decides a main claim", "results with other values"), swept, "prose")
+    yield from _table(("unstated setting that decides a main claim", "results with other values"), swept, "prose")
     yield Items(lines)
     heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
     rows = []
@@ -215,7 +215,7 @@ def sentences(result: Result) -> list[str]:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
         rest = [judgement for judgement in holds if judgement not in needed]
         lines.append(_quoted("Holds only with the mechanism", needed, none, headline))
-        lines.append(_quoted("Holds with and without the mechanism", rest, "none", headline))
+        lines.append(_quoted("Holds, but is no evidence for the mechanism", rest, "none", headline))
     if mutations is None:
         return [
             *lines,

@@ -227,7 +227,7 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     lines = document.sentences(result)
     assert "(1 turn without the mechanism)" in lines[0]
     assert lines[2].startswith("Holds only with the mechanism: “Twice the capacity offered")
-    assert lines[3].startswith("Holds with and without the mechanism: “A packet of 1000 bytes")
+    assert lines[3].startswith("Holds, but is no evidence for the mechanism: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven verdicts that do not turn, and the legend
