@@ -32,7 +32,7 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
     "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},
-    "lissah2019": {"none": []},
+    "lissah2019": {"none": ["responsive"]},
     "scream_l4s": {"constant": ["fixed/25 ms/2 TCP", "varied-is-less"], "no L4S": ["low-delay"]},
 }
 """Statements about the mechanism itself; a rule that holds without it would be worthless."""
