@@ -28,7 +28,8 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
         "interval": ["table1/20 kbps, senders 1, AVP 1,2/A1", "table3/20 kbps, 0.01/avp.mwt"],
     },
     "vardhan": {
-        "constant": ["tfrc-shares", "tfrc-is-smooth", "slow-start-5348", "short-packets", "table4-tfrc/100/drop"],
+        "constant": ["tfrc-shares", "tfrc-shares-conclusion", "short-packets"],
+        "RFC 3448": ["slow-start-5348", "data-limited-5348", "padding"],
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
     "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},
