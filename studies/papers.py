@@ -22,6 +22,7 @@ from kept import FOLDER, ROUNDING, agree
 from tidegate import Run
 from tidegate._files import file_name
 from tidegate.paper import Measure, Outcome, Plan, Result
+from tidegate.paper import _mutations as mutations
 from tidegate.paper.result import _judge, prepare
 from tidegate.paper.shipped import names
 from tidegate.results.stats import Interval
@@ -116,7 +117,8 @@ class PaperStudy:
         document, _ = prepare(self.key)
         plan = self.plan()
         judgements = _judge(document, outcome, plan)
-        return Result(document, plan, outcome, judgements, jobs=len(self.fingerprints), took_s=0.0)
+        jobs, kept = len(self.fingerprints), mutations.load(document.folder)
+        return Result(document, plan, outcome, judgements, jobs=jobs, took_s=0.0, mutations=kept)
 
     def plan(self) -> Plan:
         """That of a quick run."""

@@ -42,6 +42,8 @@ class Tolerance(Model):
     interval of their mean. The widest bound of a list holds."""
     why: Text
     """Why the tolerance is neither smaller nor larger."""
+    wide: Text | None = None
+    """Why the tolerance may hold the number without the document's mechanism as well, if it does."""
 
     @property
     def parts(self) -> list[str]:
@@ -73,6 +75,10 @@ class Judged(Model):
     """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
     """A rule that confirms the reason if it holds."""
+    unturned: Text | None = None
+    """Why no number of ours turns the rule that holds, if none does: an exact count of 0, say."""
+    note: Text | None = None
+    """What to know of a claim that agrees: that it does so by luck, say; the measured value replaces `{gcc.loss}`."""
     quick: bool = True
     """Whether a quick run measures the claim."""
 
@@ -108,6 +114,7 @@ class Column(Model):
     unit: str | None = None
     tolerance: Tolerance | None = None
     digits: Annotated[int, Field(ge=0, le=9)] | None = None
+    unturned: Text | None = None
 
     @property
     def title(self) -> str:
@@ -160,6 +167,8 @@ class Unstated(Model):
     why: Text
     fitted: bool = False
     """Whether the value was chosen so that the document's numbers come out."""
+    gives: Text | None = None
+    """Results with other values; the measured value replaces `{measure}`. The first screen shows them."""
 
 
 class Contradicted(Model):
@@ -188,6 +197,8 @@ class Paper(Model):
     """Address or place of the document."""
     about: Text
     """The document's subject, and the part of it that is run again."""
+    headline: list[Text] = Field(default_factory=list)
+    """Ids of the claims of the document's abstract or conclusion; the first screen has them before all others."""
     figure: Text | None = None
     """Name of the drawing that reproduces the document's main figure."""
     unstated: list[Unstated] = Field(default_factory=list)
@@ -212,6 +223,8 @@ class Bound:
     """Allowed deviation as a share of the published number."""
     amount: float = 0.0
     """Allowed deviation in the number's unit."""
+    wide: str = ""
+    """Why it may hold the number without the document's mechanism as well."""
     count: bool = False
     """Whether the number is a count of rare events, so that any mean in its 95 % interval agrees."""
 
@@ -285,6 +298,10 @@ class Claim:
     reason: Phrase | None = None
     group: str = ""
     """Key of the reason in the paper's file; cells of a table may share one."""
+    unturned: str = ""
+    """Why no number of ours turns the rule that holds; empty if one does."""
+    note: Phrase | None = None
+    """What to know of the claim if it agrees."""
     quick: bool = True
     kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None
@@ -301,6 +318,8 @@ class Document:
     claims: tuple[Claim, ...]
     gives: tuple[Phrase, ...] = ()
     """Result of a run with each contradicted setting."""
+    sweeps: Mapping[str, Phrase] = field(default_factory=dict)
+    """Results with other values of unstated settings, by setting."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each claim."""
 

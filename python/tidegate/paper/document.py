@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tidegate._files import file_name
@@ -28,6 +28,7 @@ from tidegate.output.document import (
     Table,
 )
 from tidegate.paper import words
+from tidegate.paper._mutations import Effect
 from tidegate.paper.claims import Claim, Kind
 from tidegate.paper.measures import SHOWN_FROM, CellValue, Measure
 from tidegate.paper.verdicts import Backing, Judgement, Verdict, filled
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from tidegate.paper.result import Result
 
 RING = "\N{WHITE CIRCLE}"
-"""Marks a verdict that stays the same without the document's mechanism."""
+"""Marks a verdict that no mutation turns: it is not worse without the document's mechanism, or not surely so."""
 
 
 class _Meaning(NamedTuple):
@@ -91,8 +92,24 @@ _BACKING = {
     Backing.UNCHECKED: "reason not checked: no measured condition supports it",
     Backing.UNKNOWN: "no reason known",
 }
+_NOT_COUNTED = {
+    Effect.WITHIN: "surely another number, but within the tolerance",
+    Effect.NOT_APART: "worse, but not surely",
+    Effect.BETTER: "better without the mechanism",
+    Effect.NO_VALUE: "without a value then",
+    Effect.CONSTRUCTED: "turn by construction",
+}
+"""Effects of a mutation that are no evidence for the mechanism, in words after a number of claims."""
+_EFFECTS = {
+    Effect.WITHIN: "another number, within the tolerance",
+    Effect.NOT_APART: "not surely worse",
+    Effect.BETTER: "better without",
+    Effect.NO_VALUE: "nothing to measure",
+    Effect.CONSTRUCTED: "by construction",
+}
+"""The same beside a single claim."""
 _Rows: TypeAlias = Sequence[Sequence[Cell]]
-_QUOTED = 3  # statements that a sentence quotes: the last ones, because documents end with conclusions
+_QUOTED = 3  # statements that a sentence quotes
 _LONGEST = 150  # characters of a quotation
 
 
@@ -136,9 +153,15 @@ def _summary(result: Result) -> Iterator[Block]:
         [setting.what, setting.stated, setting.run, filled(phrase, result.outcome.measures)]
         for setting, phrase in zip(contradicted, result.published.gives, strict=True)
     ]
-    yield Items(sentences(result))
+    first, *lines = sentences(result)
+    yield Items([first])
+    main = ("the document's main claims", "published, or the rule", "ours", "verdict")
+    yield from _table(main, list(_headline(result)), "prose")
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
-    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "change without mechanism")
+    swept = [[setting, filled(phrase, result.outcome.measures)] for setting, phrase in result.published.sweeps.items()]
+    yield from _table(("unstated setting that decides a main claim", "results with other values"), swept, "prose")
+    yield Items(lines)
+    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
         name, meaning = _KINDS[kind]
@@ -147,13 +170,26 @@ def _summary(result: Result) -> Iterator[Block]:
         rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
     yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows)
     signs = [_symbol_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
-    signs.append(Phrase(f"{RING} verdict unchanged without the document's mechanism", "soft"))
+    signs.append(Phrase(f"{RING} not surely worse without the document's mechanism", "soft"))
     yield Paragraph([part for sign in signs for part in (" ", sign)][1:], "legend", detail=True)
     absent = Counter(
         judgement.reason for judgement in result.judgements if judgement.verdict is Verdict.NOT_RUN and judgement.reason
     )
     for reason, count in absent.items():
         yield Paragraph(f"{counted(count, 'claim')} not run: {reason}.", "soft")
+
+
+def _headline(result: Result) -> Iterator[list[Cell]]:
+    """A row for each claim that the document's abstract or conclusion makes."""
+    by_id = {judgement.claim.id: judgement for judgement in result.judgements}
+    for claim_id in result.published.paper.headline:
+        judgement = by_id[claim_id]
+        claim = judgement.claim
+        numbers = [_prose(words.published(claim)), _prose(words.ours(judgement))]
+        meaning = _VERDICTS[judgement.verdict]
+        verdict = f"{meaning.symbol} {words.verdict(judgement)}"
+        fitted = " (in sample)" if claim.kind is Kind.FITTED else ""
+        yield [_prose(f"{claim.text} ({claim.where})"), *numbers, Phrase(f"{verdict}{fitted}", meaning.tone)]
 
 
 def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
@@ -170,20 +206,16 @@ def sentences(result: Result) -> list[str]:
         if judgement.verdict is Verdict.AGREES and (single_seed or judgement.sure is not False)
     ]
     fails = [judgement for judgement in statements if judgement.verdict is Verdict.DIFFERS]
-    lines, mutations = [_counts(result)], result.mutations
+    headline, mutations = result.published.paper.headline, result.mutations
+    none = "none of the statements in the text"
+    lines = [_counts(result), _quoted("Does not hold", fails, none, headline), *_firm(result)]
     if mutations is None:
-        lines.append(_quoted("Holds", holds, "none of the statements in the text"))
+        lines.append(_quoted("Holds", holds, none, headline))
     else:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
-        lines.append(_quoted("Holds only with the mechanism", needed, "none of the statements in the text"))
-        lines.append(
-            _quoted(
-                "Holds with and without the mechanism",
-                [judgement for judgement in holds if judgement not in needed],
-                "none",
-            )
-        )
-    lines.append(_quoted("Does not hold", fails, "none of the statements in the text"))
+        rest = [judgement for judgement in holds if judgement not in needed]
+        lines.append(_quoted("Holds only with the mechanism", needed, none, headline))
+        lines.append(_quoted("Holds, but is no evidence for the mechanism", rest, "none", headline))
     if mutations is None:
         return [
             *lines,
@@ -195,14 +227,32 @@ def sentences(result: Result) -> list[str]:
         for judgement in (*_of_kind(result, Kind.RESULT), *_of_kind(result, Kind.FITTED))
         if judgement.verdict in {Verdict.AGREES, Verdict.TREND}
     ]
+    return [*lines, *(_without(mutations, name, claims, results) for name in mutations.changes)]
+
+
+def _without(mutations: Mutations, name: str, claims: Sequence[str], results: Sequence[str]) -> str:
+    """A sentence with the number of claims by the effect of a mutation on them; `results` are published and hold."""
+    counts, held = mutations.counts(name, claims), mutations.counts(name, results)
     seeds = "one seed" if mutations.seeds == 1 else f"{mutations.seeds} seeds"
-    for name, change in mutations.changes.items():
-        (turned, judged), (of_held, held) = mutations.count(name, claims), mutations.count(name, results)
-        lines.append(
-            f"Without the mechanism ({name}: {change}; {seeds}) {turned} of {judged} verdicts "
-            f"change, among them {of_held} of the {held} published numbers and statements that hold."
-        )
-    return lines
+    line = (
+        f"Without the mechanism ({name}: {mutations.changes[name]}; {seeds}) {counts[Effect.TURNS]} of "
+        f"{counts.total()} verdicts turn (worse, intervals apart), among them {held[Effect.TURNS]} of the "
+        f"{held.total()} published numbers and statements that hold"
+    )
+    others = [f"{counts[effect]} {words}" for effect, words in _NOT_COUNTED.items() if counts[effect]]
+    return f"{line}. Not counted: {', '.join(others)}." if others else f"{line}."
+
+
+def _firm(result: Result) -> list[str]:
+    """A sentence on rules that hold whatever is measured, unless the paper's file says why; none if there are none."""
+    rules = [f"{judgement.claim.id} ({key})" for judgement, key in result.firm if not judgement.claim.unturned]
+    if not rules:
+        return []
+    named = f"{', '.join(rules[:_QUOTED])}{f' and {len(rules) - _QUOTED} more' if len(rules) > _QUOTED else ''}"
+    line = (
+        f"No evidence, because no number of ours (at 0, a tenth or ten times its value) would turn the rule: {named}."
+    )
+    return [f"{line} Compare the measure with something on both sides, or say with `unturned` why nothing turns it."]
 
 
 def _counts(result: Result) -> str:
@@ -212,15 +262,23 @@ def _counts(result: Result) -> str:
         verdicts = ", ".join(
             f"{counts[verdict]} {_VERDICTS[verdict].verb}" for verdict in _VERDICTS if verdict in counts
         )
-        turned = f" ({result.turned(_of_kind(result, kind))} change without the mechanism)" if result.mutations else ""
+        turned = f" ({result.turned(_of_kind(result, kind))} turn without the mechanism)" if result.mutations else ""
         parts.append(f"{sum(counts.values())} {_KINDS[kind][0]}: {verdicts}{turned}")
     return f"{'; '.join(parts)}."
 
 
-def _quoted(head: str, statements: Sequence[Judgement], if_none: str) -> str:
+def _quoted(head: str, statements: Sequence[Judgement], if_none: str, headline: Sequence[str]) -> str:
+    """A sentence that quotes statements: the document's main ones first, then the last whole sentences."""
+
+    def order(index: int) -> tuple[int, bool, int]:
+        claim = statements[index].claim
+        main = headline.index(claim.id) if claim.id in headline else len(headline)
+        return main, claim.text.startswith("..."), -index  # documents end with conclusions
+
+    chosen = sorted(sorted(range(len(statements)), key=order)[:_QUOTED])
     quoted = [
-        f"“{textwrap.shorten(statement.claim.text, _LONGEST, placeholder=' …')}” ({statement.claim.where})"
-        for statement in statements[-_QUOTED:]
+        f"“{textwrap.shorten(claim.text, _LONGEST, placeholder=' …')}” ({claim.where})"
+        for claim in (statements[index].claim for index in chosen)
     ]
     more = len(statements) - _QUOTED
     return f"{head}: {'; '.join(quoted) or if_none}{f'; and {more} more' if more > 0 else ''}."
@@ -296,12 +354,13 @@ def _statements(result: Result) -> Iterator[Block]:
 
 
 def _mutated_verdict(judgement: Judgement, name: str, mutations: Mutations | None) -> Phrase:
-    """A claim's verdict under the mutation `name`: symbol, measured numbers, and a note if the claim still agrees."""
+    """A claim's verdict under the mutation `name`: symbol, measured numbers, and a note unless it turns."""
     mutated = mutations.verdicts.get(judgement.claim.id, {}).get(name) if mutations is not None else None
     if mutated is None:
         return _prose(NOTHING)
-    note = " (still agrees)" if mutated.verdict is Verdict.AGREES else ""
-    return _prose(f"{_VERDICTS[mutated.verdict].symbol} {mutated.measured}{note}")
+    note = "still agrees" if mutated.verdict is Verdict.AGREES and mutated.effect is Effect.UNCHANGED else ""
+    note = _EFFECTS.get(mutated.effect, note)
+    return _prose(f"{_VERDICTS[mutated.verdict].symbol} {mutated.measured}{f' ({note})' if note else ''}")
 
 
 def _differences(result: Result) -> dict[str, list[Block]]:
@@ -358,9 +417,16 @@ def _behind(result: Result) -> Iterator[Block]:
     yield _folded("Every claim", [Table(columns, claims, below=words.HEADS[-1])])
     meanings: _Rows = [[Phrase(str(verdict), meaning.tone), meaning.text] for verdict, meaning in _VERDICTS.items()]
     yield _folded("What verdicts mean", _table(("verdict", "means"), meanings))
-    rules = [_rules(judgement.claim) for judgement in result.judgements]
-    heads = ("claim", "agrees", "same trend", "rule that backs the reason")
-    yield _folded("Tolerances and rules", _table(heads, rules, "prose"))
+    firm = {judgement.claim.id for judgement, _ in result.firm}
+    rules = [[*_rules(judgement.claim), _turned(judgement, firm)] for judgement in result.judgements]
+    columns_of_rules = (
+        "claim",
+        "agrees",
+        "same trend",
+        "rule that backs the reason",
+        "turned by another number of ours",
+    )
+    yield _folded("Tolerances and rules", _table(columns_of_rules, rules, "prose"))
     measures: _Rows = [
         [name, measure.show(), measure.value.count, _prose(measure.about)]
         for name, measure in result.outcome.measures.items()
@@ -392,6 +458,13 @@ def _rules(claim: Claim) -> list[Cell]:
     """The tolerance and the rules by which a claim was judged."""
     weaker = (rule.text if rule else "" for rule in (claim.trend, claim.because))
     return [claim.id, claim.agrees.text if claim.agrees else words.tolerance(claim), *weaker]
+
+
+def _turned(judgement: Judgement, firm: Collection[str]) -> str:
+    """Whether some number of ours would turn the rules that hold, and if none does, why."""
+    if judgement.verdict is Verdict.NOT_RUN:
+        return NOTHING
+    return judgement.claim.unturned or "no" if judgement.claim.id in firm else "yes"
 
 
 # --- pieces ---------------------------------------------------------------------------------------

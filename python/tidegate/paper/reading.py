@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, did_you_mean
 from tidegate.paper.claims import (
     PAPER_TOML,
     Bound,
@@ -27,6 +27,7 @@ from tidegate.paper.claims import (
     StatementClaim,
     Tolerance,
 )
+from tidegate.paper.turning import OURS, PRINTED, without_effect
 from tidegate.query import Expression
 from tidegate.scenario import toml
 from tidegate.scenario.explain import Path as KeyPath
@@ -56,19 +57,17 @@ def load(folder: Path) -> Document:
             claims[claim.id] = claim
             places[claim.id] = source.where(path)
     gives = tuple(reader.gives())
+    sweeps = dict(reader.sweeps())
+    reader.check_headline(claims)
     if not paths:
         reader.problems.append(Problem((), "the file makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
         raise source.error(reader.problems)
-    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, places)
+    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, sweeps, places)
 
 
 def _ids(data: Mapping[str, Any]) -> Names:
     return names_of(data, ("claim", "table"), "id")
-
-
-_PRINTED = {"published", "sigma"}
-"""Names that rules of a number can use without a measure: the document prints them."""
 
 
 class _Reader:
@@ -86,7 +85,11 @@ class _Reader:
             yield self._claim(self.paper.claim[int(index)], path)
 
     def _claim(self, claim: NumberClaim | StatementClaim, path: KeyPath) -> Claim:
-        judged: dict[str, Any] = {"quick": claim.quick, "kind": Kind(claim.kind or "result")}
+        judged: dict[str, Any] = {
+            "quick": claim.quick,
+            "kind": Kind(claim.kind or "result"),
+            "unturned": claim.unturned or "",
+        }
         if isinstance(claim, StatementClaim):
             judged |= self._rules(claim, path)
             agrees = self._rule(claim.agrees, (*path, "agrees"))
@@ -102,7 +105,7 @@ class _Reader:
             claim.measure,
             _digits(claim.published) if claim.digits is None else claim.digits,
             **judged,
-            **self._rules(claim, path),
+            **self._rules(claim, path, claim.measure),
         )
 
     def _table(self, table: PublishedTable, path: KeyPath) -> Iterator[Claim]:
@@ -146,13 +149,18 @@ class _Reader:
         # a reason and the rule that backs it belong together: both come from the level with the reason
         reason_path, with_reason = nearest("reason")
         trend_path, with_trend = nearest("trend")
+        note_path, with_note = nearest("note")
         rules: dict[str, Any] = {
-            "trend": self._rule(with_trend and with_trend.trend, (*trend_path, "trend"), **filled),
+            "trend": self._trend(
+                with_trend and with_trend.trend, (*trend_path, "trend"), _fill(table.measure, filled), **filled
+            ),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
             "because": self._rule(with_reason and with_reason.because, (*reason_path, "because"), **filled),
+            "note": self._phrase(with_note and with_note.note, (*note_path, "note"), **filled),
         }
         column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
         _, with_kind = nearest("kind")
+        _, with_unturned = nearest("unturned")
         return Claim(
             f"{table.id}/{row}/{head.name}",
             table.where,
@@ -164,6 +172,7 @@ class _Reader:
             and self._bound(with_tolerance.tolerance, unit, None, number, (*tolerance_path, "tolerance")),
             _fill(table.measure, filled),
             max(_digits(printed) for printed in column) if head.digits is None else head.digits,
+            unturned=with_unturned.unturned if with_unturned else "",
             quick=nearest("quick")[1].quick,
             kind=Kind(with_kind.kind if with_kind else "result"),
             group=".".join(map(str, (*reason_path, "reason"))) if with_reason else "",
@@ -178,17 +187,43 @@ class _Reader:
             if phrase is not None:
                 yield phrase
 
-    def _rules(self, judged: Judged, path: KeyPath) -> dict[str, Any]:
+    def sweeps(self) -> Iterator[tuple[str, Phrase]]:
+        """Results with other values of unstated settings, as phrases by setting."""
+        for index, setting in enumerate(self.paper.unstated):
+            phrase = self._phrase(setting.gives, ("unstated", index, "gives"))
+            if phrase is not None:
+                yield setting.what, phrase
+
+    def check_headline(self, claims: Mapping[str, Claim]) -> None:
+        """Checks that the document's main claims are claims of the file."""
+        for index, claim in enumerate(self.paper.headline):
+            if claim not in claims:
+                hint = did_you_mean(claim, claims) or "; expected the id of a claim"
+                self._add_problem(("headline", index), f"found {show(claim)}; there is no such claim{hint}")
+
+    def _rules(self, judged: Judged, path: KeyPath, measure: str | None = None) -> dict[str, Any]:
         self._check_reason(judged, path)
         return {
-            "trend": self._rule(judged.trend, (*path, "trend")),
+            "trend": self._trend(judged.trend, (*path, "trend"), measure),
             "because": self._rule(judged.because, (*path, "because")),
             "reason": self._phrase(judged.reason, (*path, "reason")),
+            "note": self._phrase(judged.note, (*path, "note")),
         }
 
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:
         if judged.because is not None and judged.reason is None:
             self._add_problem((*path, "because"), "this rule has no reason to confirm; give reason as well")
+
+    def _trend(self, text: str | None, path: KeyPath, measure: str | None, **filled: str) -> Expression | None:
+        """A weaker rule; that of a number has to speak of it."""
+        rule = self._rule(text, path, **filled)
+        if rule is not None and measure is not None and not {OURS, measure} & set(rule.names):
+            self._add_problem(
+                path,
+                f"found {show(rule.text)}; the rule does not speak of the number that it judges; "
+                f"compare {OURS} in it, or make it the because of a reason",
+            )
+        return rule
 
     def _rule(self, text: str | None, path: KeyPath, **filled: str) -> Expression | None:
         if text is None:
@@ -200,9 +235,15 @@ class _Reader:
             return None
         if rule.kind != "truth":
             self._add_problem(path, f"found {show(text)}; expected a comparison, such as gcc.loss < 0.1")
-        elif not set(rule.names) - _PRINTED:
+        elif not set(rule.names) - PRINTED:
             self._add_problem(
                 path, f"found {show(text)}; the rule names no measure, so that its verdict would not depend on a run"
+            )
+        elif idle := without_effect(rule):
+            self._add_problem(
+                path,
+                f"found {show(rule.text)}; whatever the value of {idle[0]}, the rule compares the same numbers; "
+                f"leave {idle[0]} out, or compare it with something else",
             )
         return rule
 
@@ -250,7 +291,7 @@ class _Reader:
                     else '"5%", or a plain "0.5"'
                 )
                 self._add_problem((*path, "within"), f"found {show(part)}; expected {expected}")
-        bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, count)
+        bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, tolerance.wide or "", count)
         low, high = published if isinstance(published, list) else (published, published)
         if not low <= 0 <= high and bound.around(low)[0] <= 0 <= bound.around(high)[1]:
             printed = f"{low:g}" if low == high else f"{low:g} to {high:g}"

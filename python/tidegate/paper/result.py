@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tidegate.paper.claims import Document, Kind
 from tidegate.paper.experiment import Experiment, Outcome, Plan
 from tidegate.paper.measures import Measure, Table
 from tidegate.paper.reading import load
+from tidegate.paper.turning import firm_rules
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.results.folders import check_folder, write_folder
 from tidegate.runs import engine, pool, versions
@@ -78,6 +80,20 @@ class Result(Displayable):
     def unexplained(self) -> list[Judgement]:
         """Claims that differ and for which the paper's file gives no reason."""
         return [judgement for judgement in self.judgements if judgement.unexplained]
+
+    @cached_property
+    def firm(self) -> list[tuple[Judgement, str]]:
+        """Claims with the key of a rule that holds and that no number of ours turns; their verdicts are no evidence."""
+        return [
+            (judgement, key)
+            for judgement in self.judgements
+            for key in firm_rules(judgement, self.outcome.measures, mutated=self._changes(judgement))
+        ]
+
+    def _changes(self, judgement: Judgement) -> bool:
+        """Whether the stored verdict on the claim is another one under some mutation, by what was measured."""
+        effects = (mutations.Effect.TURNS, mutations.Effect.NOT_APART, mutations.Effect.BETTER)
+        return bool(self.mutations and self.mutations.with_effect(judgement.claim.id, *effects))
 
     @property
     def tables(self) -> list[Table]:

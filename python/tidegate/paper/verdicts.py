@@ -53,7 +53,7 @@ class Judgement:
     sure: bool | None = None
     """Whether every value inside the intervals gives the same verdict; `None` if the claim was not judged."""
     reason: str = ""
-    """Why it differs, with the measured numbers filled in; or what must be installed to run it."""
+    """Why it differs, or what to know if it agrees, with the measured numbers filled in; or what must be installed."""
     backing: Backing = Backing.NEEDLESS
     undefined: str = ""
     """Why a rule has no result, if one has none."""
@@ -86,7 +86,8 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     values = {name: measure.value for name, measure in measures.items()}
     truth, deviation, undefined, used = _decide(claim, values, measures)
     if truth.holds:
-        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure)
+        note = "" if claim.note is None else _filled(claim.note, values, measures)
+        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, note)
     trend, no_trend = (None, "") if claim.trend is None else _truth_of(claim.trend, values)
     verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
     sure = truth.sure and (trend is None or trend.sure)
@@ -114,10 +115,10 @@ def _decide(
             raise InputError(
                 f'the measure {claim.measure} has the unit "{unit}"; expected "{claim.unit}", as published'
             )
-        values |= _published(claim) | {"ours": value}
+        values |= printed_values(claim) | {"ours": value}
         _check_names(claim, values)
         undefined = "" if value.count else f"{claim.measure} has no value"
-        return *_compare(claim, value), undefined, {claim.measure: measures[claim.measure]}
+        return *compare(claim, value), undefined, {claim.measure: measures[claim.measure]}
     assert claim.agrees is not None  # noqa: S101
     _check_names(claim, values)
     truth, undefined = _truth_of(claim.agrees, values)
@@ -126,7 +127,7 @@ def _decide(
 
 def _names(claim: Claim) -> Iterator[str]:
     """Names of all measures in the claim's rules and reason, whether this judgement needs them or not."""
-    phrases = () if claim.reason is None else claim.reason.parts
+    phrases = [part for phrase in (claim.reason, claim.note) if phrase is not None for part in phrase.parts]
     for rule in (claim.agrees, claim.trend, claim.because, *phrases):
         yield from rule.names if isinstance(rule, Expression) else ()
 
@@ -145,7 +146,7 @@ def _lacks(claim: Claim, measures: Mapping[str, Measure]) -> str:
     )
 
 
-def _published(claim: Claim) -> dict[str, Interval]:
+def printed_values(claim: Claim) -> dict[str, Interval]:
     """Printed values that the rules of a number can use beside measures."""
     number = claim.published
     middle = sum(number) / 2 if isinstance(number, tuple) else number
@@ -153,7 +154,7 @@ def _published(claim: Claim) -> dict[str, Interval]:
     return printed if claim.sigma is None else printed | {"sigma": Interval(claim.sigma, 0.0, 1)}
 
 
-def _compare(claim: Claim, ours: Interval) -> tuple[Truth, float | None]:
+def compare(claim: Claim, ours: Interval) -> tuple[Truth, float | None]:
     """Whether our number is within the tolerance of the published one, and its deviation."""
     assert claim.published is not None  # noqa: S101
     assert claim.bound is not None  # noqa: S101

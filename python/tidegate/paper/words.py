@@ -58,7 +58,10 @@ def deviation(judgement: Judgement) -> str:
 
 def tolerance(claim: Claim) -> str:
     """The largest deviation that still agrees, and why it is that large."""
-    return "" if claim.bound is None else f"\N{PLUS-MINUS SIGN} {claim.bound.words}: {claim.bound.why}"
+    if claim.bound is None:
+        return ""
+    wide = f"; {claim.bound.wide}" if claim.bound.wide else ""
+    return f"\N{PLUS-MINUS SIGN} {claim.bound.words}: {claim.bound.why}{wide}"
 
 
 def verdict(judgement: Judgement) -> str:

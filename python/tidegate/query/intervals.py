@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tidegate.errors import InputError, did_you_mean
@@ -151,6 +152,10 @@ class Expression:
         """Value of an expression that is a number; raises the same errors as `truth`."""
         return _number(self.tree, measures)
 
+    def margins(self, measures: Mapping[str, Interval]) -> tuple[tuple[float, float], ...]:
+        """Both means of each comparison in the rule, from left to right; raises the same errors as `truth`."""
+        return tuple(_margins(self.tree, measures))
+
     @property
     def is_measure(self) -> bool:
         """Whether the expression is only the name of a measure."""
@@ -229,6 +234,15 @@ def _number(node: Node, measures: Mapping[str, Interval]) -> Value:
     if not math.isfinite(value.mean):
         raise Undefined(f"the value of {node.text} is too large")
     return value
+
+
+def _margins(node: Node, measures: Mapping[str, Interval]) -> Iterator[tuple[float, float]]:
+    if node.kind == "comparison":
+        means = [_number(part, measures).mean for part in node.parts]
+        yield from pairwise(means)
+    else:
+        for part in node.parts:
+            yield from _margins(part, measures)
 
 
 def _call(name: str, values: Sequence[Value]) -> Value:

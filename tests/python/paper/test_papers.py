@@ -163,6 +163,41 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
     assert re.search(r"2600\s+1994 \s+≈", text)
 
 
+def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, "year = 2001", 'year = 2001\nheadline = ["full-delay", "share"]')
+    text = (folder / "paper.toml").read_text("utf-8")
+    text = text.replace("fitted = true", 'fitted = true\ngives = "with 500 bytes {delay.1 - 2} ms"')
+    text = text.replace('measure = "delay.1"', 'measure = "delay.1"\nnote = "By luck: {delay.1}."')
+    (folder / "paper.toml").write_text(text, "utf-8")
+    result = paper.run(folder, seeds=1)
+    page = markdown(result.document())
+    parts = (
+        "the document's main claims",
+        "A full queue takes 20 ms (Section 2)",
+        "Twice the capacity offered, half of it is lost (Section 1)",
+        "result with the stated setting",
+        "with 500 bytes 12 ms",
+        "Does not hold: “A full queue takes 20 ms”",
+        "Holds: “Twice the capacity",
+    )
+    positions = [page.index(part) for part in parts]
+    assert positions == sorted(positions)
+    (idle,) = (judgement for judgement in result.judgements if judgement.claim.id == "idle-delay")
+    assert (idle.verdict, words.reason(idle)) == (Verdict.AGREES, "By luck: 14 ms.")
+    (folder / "paper.toml").write_text(text.replace('["full-delay", "share"]', '["full-dealy"]'), "utf-8")
+    message = 'paper.toml:4: headline[1]: found "full-dealy"; there is no such claim; did you mean full-delay?'
+    with pytest.raises(InputError, match=re.escape(message)):
+        load(folder)
+
+
+HALVED = {
+    "share": (Verdict.DIFFERS, "1 < 2", mutations.Effect.TURNS),
+    "strange": (Verdict.AGREES, "0 %", mutations.Effect.BETTER),
+    "jitter": (Verdict.DIFFERS, "no value", mutations.Effect.NO_VALUE),
+}
+"""Verdicts on the cable with half of it."""
+
+
 def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> None:
     folder = wrong(tmp_path)
     unmutated = paper.run(folder, seeds=1)
@@ -171,7 +206,7 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
         judgement.claim.id: {
             mutations.AS_RUN: mutations.MutatedVerdict(judgement.verdict, "as run"),
             "half": mutations.MutatedVerdict(
-                Verdict.DIFFERS if judgement.claim.id == "share" else judgement.verdict, "1 < 2"
+                *HALVED.get(judgement.claim.id, (judgement.verdict, "1 < 2", mutations.Effect.UNCHANGED))
             ),
         }
         for judgement in unmutated.judgements
@@ -183,16 +218,27 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     turned = {judgement.claim.id for judgement in result.judgements if stored.turned_by(judgement.claim.id)}
     assert turned == {"share"}
     assert stored.turned_by("long") is None, "a claim that was not run was not judged"
-    assert stored.count("half", [judgement.claim.id for judgement in result.judgements]) == (1, 12)
+    assert stored.counts("half", [judgement.claim.id for judgement in result.judgements]) == {
+        mutations.Effect.TURNS: 1,
+        mutations.Effect.NO_VALUE: 1,
+        mutations.Effect.BETTER: 1,
+        mutations.Effect.UNCHANGED: 9,
+    }
     lines = document.sentences(result)
-    assert "(1 change without the mechanism)" in lines[0]
-    assert lines[1].startswith("Holds only with the mechanism: “Twice the capacity offered")
-    assert lines[2].startswith("Holds with and without the mechanism: “A packet of 1000 bytes")
+    assert "(1 turn without the mechanism)" in lines[0]
+    assert lines[2].startswith("Holds only with the mechanism: “Twice the capacity offered")
+    assert lines[3].startswith("Holds, but is no evidence for the mechanism: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven verdicts that do not turn, and the legend
     assert text.count(document.RING) == 11 + 1
-    assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts change" in text
+    assert (
+        "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn (worse, intervals apart)"
+        in text
+    )
+    assert "Not counted: 1 better without the mechanism, 1 without a value then." in text
+    assert "no value (nothing to measure)" in text
+    assert "0 % (better without)" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
     for damaged, why in (
         ("{}", "seeds: the key is missing"),

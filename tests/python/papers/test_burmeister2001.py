@@ -178,21 +178,33 @@ def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     # discarded feedback falls with the round-trip time in the document and rises here; suppression is not better here
     assert {"discarded-falls", "rtt-suppression"} <= differs
     assert {f"table5/{agent}/distributed.disc" for agent in ("A5", "A6", "A7", "A8")} <= differs
-    # besides these, only the values of k from which the delay no longer rises
-    expected = ("discarded-falls", "rtt-suppression", "threshold-of-k", "threshold-by-rtt")
-    assert [name for name in differs if name not in expected and not name.endswith(".disc")] == []
+    # besides these, the values of k from which the delay no longer rises, and the waits at 2 Mb/s, which no rule gives
+    expected = {"discarded-falls", "rtt-suppression", "threshold-of-k", "threshold-by-rtt", "wait-falls-with-loss"}
+    expected.add("multicast-where")
+    expected |= {f"table3/2 Mbps, {loss}/avpf.mwt" for loss in unicast.LOSSES}
+    # a third off or more: two columns that seem to be swapped, and failures of a tenth of the losses or fewer in scenario 1
+    cells = {tuple(name.split("/")[::2]) for name in differs if name.count("/") == 2 and name not in expected}
+    cells = {(table, column) for table, column in cells if not column.endswith(".disc")}
+    assert cells == {("table9", "2"), ("table9", "3"), ("table8-failures", "1"), ("table12", "1")}
+    assert {name for name in differs if "/" not in name} <= expected
     assert result.unexplained == []
 
 
 def test_what_must_agree_does(result: Result) -> None:
     by_claim = verdicts(result)
-    required = [name for name in by_claim if name.startswith(("table1/", "table2/", "multicast-"))]
+    required = [name for name in by_claim if name.startswith(("table1/", "table2/"))]
     required = [name for name in required if not name.startswith("table2/2 Mbps, senders 1, AVP 1,2/")]
+    required += ["multicast-congestion", "multicast-worst"]
     required += ["exactly-five", "avp-rises-with-loss", "patience", "reports-with-rtt"]
     required += ["no-loss-no-more", "loss-no-more", "shared-half", "rtt-shared", "rtt-distributed"]
     required += [name for name in by_claim if name.startswith("table3/") and name.endswith("avp.mwt")]
-    assert len(required) == 2 * 54 - 3 + 5 + 4 + 5 + 6
+    assert len(required) == 2 * 54 - 3 + 2 + 4 + 5 + 6
     assert {by_claim[name] for name in required} == {Verdict.AGREES}
+    # a maximum over seeds has an interval, in which another verdict lies
+    sure = {judgement.claim.id: judgement.sure for judgement in result.judgements}
+    for name in ("multicast-no-loss", "multicast-byte-errors"):
+        assert (by_claim[name], sure[name]) == (Verdict.TREND, False)
+    assert (by_claim["multicast-where"], sure["multicast-where"]) == (Verdict.DIFFERS, False)
 
 
 def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
@@ -203,7 +215,7 @@ def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
     # measured suppression is near the printed numbers everywhere
     for table in ("table7", "table8", "table8-failures", "table10", "table11", "table12"):
         for number in dithering.LOSERS:
-            assert result.outcome.measures[f"{table}.{number}.rms"].value.mean < 0.07
+            assert result.outcome.measures[f"{table}.{number}.rms"].value.mean < 0.07, (table, number)
 
 
 def test_the_rule_of_the_draft_is_what_makes_table_5(result: Result) -> None:

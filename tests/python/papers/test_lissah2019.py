@@ -15,11 +15,13 @@ from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.output.markdown import markdown
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict, group_seeds
+from tidegate.paper.claims import Kind
 from tidegate.paper.reading import load
+from tidegate.paper.verdicts import judge
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.experiment import FITTED, OPEN, PUBLISHED_MOS, loss_for
 from tidegate.papers.lissah2019.kept import NetworkRun, simple_mos
-from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, SENDERS, scenario
+from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, GAPS, LABELS, SENDERS, scenario
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, PictureRun
 from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, PictureResults
 from tidegate.runs import Run
@@ -44,7 +46,7 @@ def without_pictures() -> Result:
 @pytest.fixture(scope="module")
 def shaped() -> Run:
     """A run with a default gap and losses."""
-    return run(scenario("table", FOUND.but(video="3Mbps", controller="default_gap=2.4ms")), seed=1)
+    return run(scenario("table", FOUND.but(video="3Mbps", default_gap="2.4ms")), seed=1)
 
 
 def ours(result: Result, name: str) -> float:
@@ -200,12 +202,37 @@ def test_nothing_differs_without_a_reason_that_holds(result: Result) -> None:
     }
 
 
+def test_a_claim_on_the_table_is_a_result_only_if_its_verdict_is_the_same_at_all_default_gaps(result: Result) -> None:
+    """Section 3 has a default gap and does not print it: what depends on it is in sample."""
+    measures = result.outcome.measures
+    at_gap = {
+        gap: {name.removeprefix(f"range/{gap}/"): measure for name, measure in measures.items() if f"/{gap}/" in name}
+        for gap in GAPS
+    }
+    assert all(set(some) <= set(measures) and len(some) > 20 for some in at_gap.values())
+    depends = {
+        judgement.claim.id
+        for judgement in result.judgements
+        if len({judge(judgement.claim, {**measures, **some}, quick=True).verdict for some in at_gap.values()}) > 1
+    }
+    assert depends
+    fitted = {judgement.claim.id for judgement in result.judgements if judgement.claim.kind is Kind.FITTED}
+    assert depends <= fitted
+
+
 def test_the_scheme_is_worth_nothing_beside_tcp(result: Result) -> None:
-    """Delay, loss and packets are neither more nor less than without control."""
-    for quantity, within in (("sent", 0.01), ("delay.mean", 0.03), ("delay.most", 0.03), ("mos", 0.01)):
+    """As many packets as without control, and a MOS as good; the default gap delays frames, and loses less."""
+    for quantity, within in (("sent", 0.01), ("mos", 0.01)):
         none, table = (ours(result, f"{name}.{quantity}") for name in ("none", "table"))
         assert abs(table / none - 1) < within, quantity
-    assert abs(ours(result, "none.lost") - ours(result, "table.lost")) < 0.3
+    for quantity in ("delay.mean", "delay.most"):
+        none, table = (ours(result, f"{name}.{quantity}") for name in ("none", "table"))
+        assert 1.05 < table / none < 1.3, quantity
+    assert 0.1 < ours(result, "none.lost") - ours(result, "table.lost") < 0.4
+    # without one it does nothing: a gap of the sender's own link is none
+    for quantity in ("sent", "delay.mean", "delay.most"):
+        none, table = ours(result, f"none.{quantity}"), ours(result, f"range/0.096ms/table.{quantity}")
+        assert abs(table / none - 1) < 0.01, quantity
 
 
 def test_a_loss_makes_it_faster_where_there_is_a_default_gap(result: Result) -> None:
@@ -370,5 +397,5 @@ def test_what_is_seen_of_the_whole_paper(result: Result) -> None:
     # displayed pictures are no better than encoded ones, except for a frame whose concealment is better than its encoding
     for name in CONTROLLERS:
         assert ours(result, f"{name}.psnr") < ours(result, f"{name}.psnr.encoded"), name
-    assert abs(ours(result, "more.psnr.none")) < 0.1
+    assert abs(ours(result, "more.psnr.none")) < 0.3
     assert ours(result, "existing.harmed") == pytest.approx(100 - ours(result, "existing.whole"), abs=8)

@@ -124,6 +124,11 @@ def _rms(deviations: npt.ArrayLike) -> float:
     return float(np.sqrt(np.mean(np.square(deviations))))
 
 
+def _deviations(columns: Sequence[Sequence[float]], printed: Sequence[float]) -> list[float]:
+    """Root mean square deviation of each column from the printed one."""
+    return [_rms(np.subtract(column, printed)) for column in columns]
+
+
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
     """Jobs of tables 7 to 13."""
     rules = (("k", "k", False), ("l", "l", True), ("l of RFC 4585", "l", False))
@@ -177,18 +182,21 @@ class DitheringResults(Part):
             printed = self.printed(table, number)
             if printed is None:
                 continue
-            ours = self.column(table, number)
-            swapped = np.subtract(self.column(table, {2: 3, 3: 2}.get(number, number)), printed)
-            single = [saturation(values) for values in self.singles(table, number)]
+            singles = self.singles(table, number)
+            others = self.singles(table, {2: 3, 3: 2}.get(number, number))
+            steps = [saturation(values) for values in singles]
+            for name, statistics, description in (
+                ("ours.rho", map(rho, singles), correlation),
+                ("ours.step", steps, step),
+                ("swapped", _deviations(others, printed), "rms deviation from the document, scenarios 2 and 3 swapped"),
+                ("rms", _deviations(singles, printed), "rms deviation from the document"),
+            ):
+                yield f"{table}.{number}.{name}", Measure.median(statistics, "", f"{description}, median over runs")
             for name, quantity, description in (
-                ("ours.rho", rho(ours), correlation),
-                ("ours.step", saturation(ours), step),
                 ("printed.rho", rho(printed), correlation),
                 ("printed.step", saturation(printed), step),
-                ("swapped", _rms(swapped), "rms deviation from the document with scenarios 2 and 3 swapped"),
-                ("single.least", min(single), "first row within 5 % of the last, minimum over runs"),
-                ("single.most", max(single), "first row within 5 % of the last, maximum over runs"),
-                ("rms", _rms(np.subtract(ours, printed)), "rms deviation from the document"),
+                ("single.least", min(steps), "first row within 5 % of the last, minimum over runs"),
+                ("single.most", max(steps), "first row within 5 % of the last, maximum over runs"),
             ):
                 yield f"{table}.{number}.{name}", Measure.exact(quantity, "", description)
 

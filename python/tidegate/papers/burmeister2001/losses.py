@@ -83,13 +83,15 @@ FAR = "branches of 80 ms"
 
 
 RFC = "RFC 4585"
+QUICK_SEEDS = 1
+"""Number of seeds of a quick run."""
 
 
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
     """Jobs of tables 4 and 5; a quick run has of the changed choices only `FAR`."""
     scenarios: dict[Any, tuple[Scenario, int]] = {}
     for kind, (table, rtt) in product(KINDS, TABLES.items()):
-        for seed in plan.seeds[: 1 if plan.quick else None]:
+        for seed in plan.seeds[: QUICK_SEEDS if plan.quick else None]:
             scenarios["losses", "as chosen", table, kind, seed] = CHOSEN.scenario(kind, rtt=rtt), seed
         seed = plan.seeds[0]
         short = replace(CHOSEN, until_s=CHOSEN.until_s // 2)

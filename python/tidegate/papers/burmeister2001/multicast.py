@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -73,7 +73,7 @@ TOO_MUCH: Mapping[str, Sequence[str]] = {
 LARGEST = ("T-16", "20 kbps", "several")
 """Tree, session bandwidth and senders with the document's largest share without losses."""
 SEEDS = 3
-"""Largest number of seeds: shares are means over hundreds of packets of each agent, so that more add nothing."""
+"""Largest number of seeds: shares are means over hundreds of packets of each agent."""
 EARLY_BOUND = 2 / (1 + 1 / (math.e - 1.5))
 """Factor by which RTCP exceeds its share under RFC 4585 if each regular packet is followed by an early one.
 
@@ -92,8 +92,8 @@ packets and a full queue stay in step, and more RTCP is lost. A thousandth more 
 
 
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
-    """Jobs of section 5.2; a quick run has one seed and no groups of AVP alone, whose share is smallest."""
-    seeds = plan.seeds[: 1 if plan.quick else SEEDS]
+    """Jobs of section 5.2; a quick run has no groups of AVP alone, whose share is smallest."""
+    seeds = plan.seeds[:SEEDS]
     scenarios: dict[Any, Scenario] = {
         ("share", setting, seed): setting.scenario()
         for setting, seed in product(SETTINGS, seeds)
@@ -113,26 +113,32 @@ class ShareResults(Part):
         """RTCP of all members in % of the session bandwidth."""
         return Measure.of([run.share for run in self.runs.get(("share", setting), [])], "%")
 
+    def extreme(self, of: Callable[[Sequence[float]], float], counts: Callable[[Setting], bool]) -> list[float]:
+        """Largest or smallest share of each seed over the settings that count."""
+        settings = [setting for setting in SETTINGS if counts(setting) and ("share", setting) in self.runs]
+        by_seed = zip(*([run.share for run in self.runs["share", setting]] for setting in settings), strict=True)
+        return [of(shares) for shares in by_seed]
+
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """Measures that claims refer to, by name."""
-        shares = {setting: share for setting in SETTINGS if (share := self.share(setting).value).count}
         for loss in LOSSES:
-            maximum = max(share.mean for setting, share in shares.items() if setting.loss == loss)
-            yield f"share.{loss}", Measure.exact(maximum, "%", "maximum share over trees, profiles and bandwidths")
-        avpf = [share.mean for setting, share in shares.items() if setting.profile == "AVPF"]
-        yield "share.least", Measure.exact(min(avpf), "%", "minimum share of groups of AVPF")
-        yield "share.most", Measure.exact(max(avpf), "%", "maximum share of groups of AVPF")
-        lossless = {setting: share.mean for setting, share in shares.items() if setting.loss == "none"}
-        other_shares = [share for setting, share in lossless.items() if _tree_rate_senders(setting) != LARGEST]
-        largest = [share for setting, share in lossless.items() if _tree_rate_senders(setting) == LARGEST]
+            most = self.extreme(max, lambda setting, loss=loss: setting.loss == loss)  # type: ignore[misc]
+            yield f"share.{loss}", Measure.median(most, "%", "maximum share over trees, profiles and bandwidths")
+        for name, extreme in (("least", min), ("most", max)):
+            of_avpf = self.extreme(extreme, lambda setting: setting.profile == "AVPF")
+            yield f"share.{name}", Measure.median(of_avpf, "%", f"{extreme.__name__}imum share of groups of AVPF")
+        stated = self.extreme(max, lambda setting: setting.loss == "none" and _tree_rate_senders(setting) == LARGEST)
+        others = self.extreme(max, lambda setting: setting.loss == "none" and _tree_rate_senders(setting) != LARGEST)
         yield (
             "share.none.stated",
-            Measure.exact(max(largest), "%", "share in T-16 at 20 kb/s with several senders and no losses"),
+            Measure.median(stated, "%", "share in T-16 at 20 kb/s with several senders and no losses"),
         )
         yield (
             "share.none.others",
-            Measure.exact(max(other_shares), "%", "maximum share over all other settings without losses"),
+            Measure.median(others, "%", "maximum share over all other settings without losses"),
         )
+        largest = [float(share > most) for share, most in zip(stated, others, strict=True)]
+        yield "share.none.where", Measure.of(largest, "", "share of the seeds in which this is the largest")
         high = [run.share for key, run in self.done.items() if key[0] == "too much"]
         yield "share.too much", Measure.exact(max(high), "%", "maximum share with more losses")
         bound = Measure.exact(5 * EARLY_BOUND, "%", "share if an early packet follows each regular packet")

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
@@ -449,9 +451,11 @@ class NewpredResults:
         """Figure 3 as lines with the document's bands, and simulation B."""
         title, axis = "NEWPRED: mean waiting time", "Mean waiting time (ms)"
         sheet = Sheet("Figure 3", title, "Packet loss rate", axis, xlog=True, ylog=True)
-        for parameters in TABLE_14:
+        for number, parameters in enumerate(TABLE_14):
             by_delay = [[self.waiting("as found", parameters, delay, loss) for loss in LOSSES] for delay in DELAYS_MS]
-            sheet.series(str(parameters), LOSSES, np.mean(by_delay, axis=0).T)
+            # more lines than there are free colours
+            colour = to_hex(colormaps["turbo"](0.05 + 0.9 * number / (len(TABLE_14) - 1)))
+            sheet.series(str(parameters), LOSSES, np.mean(by_delay, axis=0).T, colour=colour)
         for bandwidth in BANDWIDTHS:
             bands = {loss: band for (kbps, loss), band in TWO_SIDED.items() if kbps == bandwidth}
             if bands:

@@ -214,10 +214,10 @@ class UnicastResults(Part):
                 for agent in ("A1", "A2"):
                     shares = [run.members[agent].share for run in runs]
                     yield f"{table}/{row.name}/{agent}", Measure.of(shares, "%")
-                sums.append(Measure.of([run.share for run in runs], "%"))
-                yield f"{table}/{row.name}/sum", sums[-1]
-            largest = max(total.value.mean for total in sums)
-            yield f"{table}.most", Measure.exact(largest, "%", "maximum over rows of the sum")
+                sums.append([run.share for run in runs])
+                yield f"{table}/{row.name}/sum", Measure.of(sums[-1], "%")
+            largest = [max(of_seed) for of_seed in zip(*sums, strict=True)]
+            yield f"{table}.most", Measure.median(largest, "%", "maximum over rows of the sum")
         for bandwidth in BANDWIDTHS:
             for loss, profile, (name, quantity) in product(LOSSES, PROFILES, STATISTICS.items()):
                 statistic = self.statistic(bandwidth, loss, profile, quantity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,6 +26,11 @@ GREEDY: Mapping[str, Any] = {
     "flows.call.media.max_rate": "15Mbps",
 }
 """Keys of a file transfer: it always has data, at more than Sprout's largest forecast (12 Mb/s)."""
+FULL: Mapping[str, Any] = {
+    "flows.call.media.video": {"source": "greedy", "max": "40Mbps"},
+    "flows.call.media.max_rate": "40Mbps",
+}
+"""Keys of a sender at 40 Mb/s, more than LTE's best code in 5 MHz: what arrives is what the channel carries."""
 
 
 @cache
@@ -45,12 +50,26 @@ class Ticks:
     """Bytes that may be sent in the tick."""
     sent: Floats
     """Bytes that are sent in the tick."""
+    openings: Floats
+    """Number of times that the window opens; each lets a last packet go whole, of which a part had room."""
 
     @property
     def unused(self) -> float:
         """Share of the ticks in which at least another packet might have been sent."""
         settled = self.at >= SETTLED_S
         return float((self.allowed - self.sent > LARGEST)[settled].mean())
+
+    @property
+    def exceeded(self) -> float:
+        """Share of the ticks in which more was sent than was allowed, and a packet for each time the window opens."""
+        settled = self.at >= SETTLED_S
+        return float((self.sent - self.allowed > LARGEST * self.openings)[settled].mean())
+
+    @property
+    def share_sent(self) -> float:
+        """Bytes sent over bytes allowed, after `SETTLED_S`."""
+        settled = self.at >= SETTLED_S
+        return float(self.sent[settled].sum() / self.allowed[settled].sum())
 
     @property
     def mean(self) -> float:
@@ -70,8 +89,10 @@ class Ticks:
         return float(np.median(np.diff(self.at))) * 1e3
 
 
-LARGEST = 1260
-"""Bytes of the largest packet: 1200 of payload, 32 of RTP with Sprout's stamp, 28 of IP and UDP."""
+IP_UDP = 28
+"""Bytes of IP and UDP headers, which Sprout's window does not count."""
+LARGEST = 1232
+"""Bytes of the largest packet as Sprout counts them: 1200 of payload, 32 of RTP with Sprout's stamp."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +128,11 @@ class Alone:
         """Bytes that arrive in each second after `SETTLED_S`."""
         by_seconds: Floats = self.arrived.reshape(-1, round(1 / TICK_S)).sum(axis=1)
         return by_seconds[int(SETTLED_S) :]
+
+    @property
+    def carried(self) -> float:
+        """Mean rate that arrives after `SETTLED_S`, bit/s."""
+        return float(self.arrived_by_seconds.mean()) * 8
 
     @property
     def variation(self) -> float:
@@ -157,7 +183,7 @@ class Alone:
             delays=(arrived - sent)[delivered & (sent >= SETTLED_S)] * 1e3,
             frame_ms=float(np.median(np.diff(captured))) * 1e3 if len(captured) > 1 else np.nan,
             waiting=np.nan if sender_delay is None else float(sender_delay),
-            ticks=_ticks(run, sent, size),
+            ticks=_ticks(run, sent, size - IP_UDP),
             digest=run.digest,
         )
 
@@ -165,14 +191,26 @@ class Alone:
 def _ticks(run: Run, sent: Floats, size: Floats) -> Ticks | None:
     internals = run.table("internals")
     name, times, values = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
+    order = np.argsort(sent, kind="stable")
+    sent, size = sent[order], size[order]
     window, queue = name == "window_bytes", name == "queue_bytes"
     if not window.any():
         return None
-    # of several values at one time the last holds
+    # of several forecasts at one time the last holds; what was sent at once by an earlier one, it counts as queued
     begins, last = np.unique(times[window][::-1], return_index=True)
-    forecast, queued = values[window][::-1][last], values[queue][::-1][last]
+    forecast, room = values[window][::-1][last], np.maximum(values[window] - values[queue], 0.0)
+    newest = room[::-1][last]
+    earlier = np.add.reduceat(room, np.searchsorted(times[window], begins)) - newest
+    at_once = np.array([size[first:end].sum() for first, end in _at_times(sent, begins)])
     sent_in_tick, _ = np.histogram(sent, np.append(begins, np.inf), weights=size.astype(float))
-    return Ticks(begins, forecast, np.maximum(forecast - queued, 0.0), sent_in_tick)
+    openings = np.diff(np.searchsorted(times[window], np.append(begins, np.inf)))
+    return Ticks(begins, forecast, newest + np.minimum(earlier, at_once), sent_in_tick, openings)
+
+
+def _at_times(sent: Floats, times: Floats) -> Iterator[tuple[int, int]]:
+    """First and end of the packets sent at each of these times."""
+    firsts, ends = (np.searchsorted(sent, times, side) for side in ("left", "right"))
+    return zip(firsts.tolist(), ends.tolist(), strict=True)
 
 
 def job(caller: Caller, seed: int) -> Then[Run, Alone]:

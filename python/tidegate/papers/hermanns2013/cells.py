@@ -152,6 +152,8 @@ class Calls:
     """Share of the time without a new picture."""
     files_s: float
     """Mean time that a file takes."""
+    settings: Mapping[str, float]
+    """What the slides state of the network, read back from the run."""
     digest: str
 
     @property
@@ -198,8 +200,37 @@ class Calls:
                     if WARMUP_S < spans[name][0] < end - MIN_COUNTED_S
                 ]
             ),
+            settings=_settings(run, spans, end),
             digest=run.digest,
         )
+
+
+def _settings(run: Run, spans: Mapping[str, tuple[float, float]], end: float) -> Mapping[str, float]:
+    """Settings of the slide "Simulation scenario"; those of calls and files are counted in the run."""
+    lte: Any = run.scenario.lte
+    flows: Any = run.scenario.flows
+    call, download = flows
+    table = run.table("flows")
+    names, begins, stops = (table.to_numpy(name) for name in ("flow", "start_s", "stop_s"))
+    kinds = {row["flow"]: row["kind"] for row in run.summary["flows"]}
+    kind = np.array([kinds.get(name, "") if name in spans else "" for name in names])
+    files = np.sort(begins[kind == "tcp"])
+    whole = (kind == "media") & (stops < end)
+    transmit, receive = map(float, lte.antennas.split("x"))
+    gaps = np.diff(files)
+    return {
+        "sites": float(lte.sites),
+        "case": float(lte.case),
+        "bandwidth": float(lte.bandwidth.removesuffix("MHz")),
+        "transmit": transmit,
+        "receive": receive,
+        "speed": float(lte.speed) / 1000,
+        "least": float(call.media.least_rate) / 1e6,
+        "most": float(call.media.video.max) / 1e6,
+        "length": float(np.median(stops[whole] - begins[whole])),
+        "load": 8e-6 * float(download.tcp.workload.file) * (len(files) - 1) / (CELLS * float(files[-1] - files[0])),
+        "gaps": float(gaps.std() / gaps.mean()),
+    }
 
 
 def _series(run: Run) -> dict[str, tuple[Floats, Floats, Floats]]:

@@ -15,7 +15,7 @@ from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Table, The
 from tidegate.paper import Experiment as Base
 from tidegate.paper.measures import CellValue
 from tidegate.papers.hermanns2013 import figures
-from tidegate.papers.hermanns2013.alone import GREEDY, Alone, Ticks, job
+from tidegate.papers.hermanns2013.alone import FULL, GREEDY, Alone, Ticks, job
 from tidegate.papers.hermanns2013.cells import BURSTS, CALLERS, EQUAL, VIDEO, Caller, Calls, Cell
 from tidegate.papers.hermanns2013.variants import FPS, VARIANTS
 from tidegate.runs import RunJob
@@ -42,6 +42,10 @@ GREEDY_CALLERS: Mapping[str, Caller] = {
     "aware_bulk": Caller("Sprout with our rule, file transfer", "sprout:bulk,app_limited=ignore", GREEDY),
 }
 """Callers that always have data to send."""
+CHANNEL: Mapping[str, Caller] = {
+    "channel": Caller("what the channel carries (fixed rate of 40 Mb/s)", "fixed:40Mbps", FULL)
+}
+"""A sender that fills the channel, so that what arrives in a second is what the channel carries."""
 CELL_QUANTITIES: Mapping[str, Quantity[Calls]] = {
     "rate": Quantity(
         lambda run: float(run.rate.mean()) / 1e3, "kbit/s", "mean sending rate of a call", "rate (kbit/s)"
@@ -90,6 +94,7 @@ ALONE: Mapping[str, Quantity[Alone]] = {
     ),
     "empty": Quantity(lambda run: run.empty, "", "share of ticks in which nothing arrives", "empty ticks"),
     "delay": Quantity(lambda run: run.network, "ms", "mean delay from departure, alone", "delay (ms)"),
+    "arrived": Quantity(lambda run: run.carried / 1e3, "kbit/s", "mean rate that arrives, alone"),
 }
 """Quantities of a sender alone."""
 VARIANT_QUANTITIES: Mapping[str, Quantity[Alone]] = {
@@ -104,9 +109,15 @@ VARIANT_QUANTITIES: Mapping[str, Quantity[Alone]] = {
 """Quantities of a sender alone with a setting changed."""
 TICKS: Mapping[str, Quantity[Ticks]] = {
     "unused": Quantity(lambda run: run.unused, "", "share of ticks in which the forecast allows more than is sent"),
+    "exceeded": Quantity(lambda run: run.exceeded, "", "share of ticks in which more is sent than the forecast allows"),
+    "share": Quantity(lambda run: run.share_sent, "", "bytes sent over bytes that the forecast allows"),
     "forecast": Quantity(lambda run: run.mean, "bytes", "mean forecast of the bytes that may be in the network"),
     "every": Quantity(lambda run: run.interval_ms, "ms", "median time between two forecasts"),
 }
+
+
+_UNITS = {"bandwidth": "MHz", "speed": "km/h", "least": "Mb/s", "most": "Mb/s", "length": "s", "load": "Mb/s"}
+"""Units of the slides' settings that have one."""
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:
@@ -124,7 +135,7 @@ class Experiment(Base):
         jobs: dict[Any, Job[Any]] = {}
         end_s = QUICK_END_S if plan.quick else Cell.end_s
         for seed in plan.seeds:
-            for key, caller in {**CALLERS, **GREEDY_CALLERS}.items():
+            for key, caller in {**CALLERS, **GREEDY_CALLERS, **CHANNEL}.items():
                 jobs["alone", key, seed] = job(caller, seed)
             for fps in FPS:
                 jobs["fps", fps, seed] = job(_sprout_at_fps(fps, VIDEO), seed)
@@ -153,8 +164,8 @@ def _sprout_at_fps(fps: int, video: Mapping[str, Any]) -> Caller:
 
 
 def _correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
-    """Correlation coefficient of two series by seconds."""
-    return float(np.corrcoef(first, second)[0, 1])
+    """Correlation coefficient of two series by seconds; 0 if one is constant, as it follows nothing."""
+    return float(np.corrcoef(first, second)[0, 1]) if first.std() and second.std() else 0.0
 
 
 def _loads(plan: Plan) -> Sequence[int]:
@@ -194,7 +205,7 @@ class CallResults:
     # --- alone ----------------------------------------------------------------------------------------
 
     def _alone(self) -> Iterator[tuple[str, Measure]]:
-        for caller, (name, quantity) in product((*CALLERS, *GREEDY_CALLERS), ALONE.items()):
+        for caller, (name, quantity) in product((*CALLERS, *GREEDY_CALLERS, *CHANNEL), ALONE.items()):
             yield f"alone.{caller}.{name}", quantity.over(self.runs["alone", caller])
         for fps in FPS:
             yield f"fps.{fps}.rate", replace(RATE, about=f"mean rate with {fps} frames/s").over(self.runs["fps", fps])
@@ -217,32 +228,29 @@ class CallResults:
         yield "received.mean_ratio", Measure.of(ratio, "", "ratio of bytes in all ticks, file transfer to video")
         ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs if bulk.ticks and call.ticks]
         yield "forecast.ratio", Measure.of(ratio, "", "ratio of mean forecasts, file transfer to video, same seed")
-        correlations = [_correlation(call.settled, bulk.settled) for call, bulk in pairs]
-        description = "correlation by seconds of a call's rate and a file transfer's, same seed"
+        channels: list[Alone] = self.runs["alone", "channel"]
+        correlations = [
+            _correlation(call.settled, channel.arrived_by_seconds)
+            for call, channel in zip(calls, channels, strict=True)
+        ]
+        description = "correlation by seconds of a call's rate with what the channel carries, same seed"
         yield "channel.call", Measure.of(correlations, "", description)
-        description = "correlation by seconds of the forecast for a {} with the rate {}"
-        correlations = [
-            _correlation(bulk.ticks.by_seconds, bulk.arrived_by_seconds)
-            for call, bulk in pairs
-            if call.ticks and bulk.ticks
-        ]
-        yield (
-            "forecast.bulk.channel",
-            Measure.of(correlations, "", description.format("file transfer", "received of it")),
-        )
-        correlations = [
-            _correlation(call.ticks.by_seconds, bulk.arrived_by_seconds)
-            for call, bulk in pairs
-            if call.ticks and bulk.ticks
-        ]
-        yield (
-            "forecast.call.channel",
-            Measure.of(correlations, "", description.format("call", "received of a file transfer")),
-        )
+        description = "correlation by seconds of the forecast for a {} with {}"
+        for name, runs in (("call", calls), ("bulk", bulks)):
+            correlations = [
+                _correlation(run.ticks.by_seconds, channel.arrived_by_seconds)
+                for run, channel in zip(runs, channels, strict=True)
+                if run.ticks
+            ]
+            words = description.format("file transfer" if name == "bulk" else name, "what the channel carries")
+            yield f"forecast.{name}.channel", Measure.of(correlations, "", words)
+        correlations = [_correlation(bulk.ticks.by_seconds, bulk.arrived_by_seconds) for bulk in bulks if bulk.ticks]
+        own = description.format("file transfer", "what arrives of it")
+        yield "forecast.bulk.own", Measure.of(correlations, "", own)
         correlations = [
             _correlation(call.ticks.by_seconds, call.settled) for call, bulk in pairs if call.ticks and bulk.ticks
         ]
-        yield "forecast.call.video", Measure.of(correlations, "", description.format("call", "sent by the call"))
+        yield "forecast.call.video", Measure.of(correlations, "", description.format("call", "the rate that it sends"))
         rate: Quantity[Alone] = Quantity(lambda run: run.mean, "bit/s")
         description = "rate of a file transfer with our rule less its rate without"
         yield "cure.bulk", rate.less(self.runs["alone", "aware_bulk"], bulks, description)
@@ -260,6 +268,10 @@ class CallResults:
             if key[0] in {"cell", *CELL_VARIANTS}:
                 for name, quantity in CELL_QUANTITIES.items():
                     yield ".".join(map(str, (*key, name))), quantity.over(runs)
+
+        of_slide: list[Calls] = self.runs["cell", self.loads[0], "sprout"]
+        for name in of_slide[0].settings:
+            yield f"setting.{name}", Measure.of([run.settings[name] for run in of_slide], _UNITS.get(name, ""))
 
     def _repair(self) -> Iterator[tuple[str, Measure]]:
         """Differences between two controllers, seed by seed."""

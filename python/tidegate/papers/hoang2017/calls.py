@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tidegate.papers.hoang2017.formulas import Checks, checks
 from tidegate.runs import Run, RunJob
 from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
@@ -146,6 +147,8 @@ class Call:
     """Whether the receiver's reports ended with the BYE; `None` if the network lost the BYE."""
     feedback: float
     """Mean time between two reports, s."""
+    checks: Checks | None = None
+    """Formulas compared with what RRTCC noted; `None` for other senders and for variants."""
 
 
 LATE = (1.0, 2.0, 3.0, 5.0)
@@ -283,4 +286,7 @@ class PairJob:
 
     def _run(self, controller: str | None, tick: Tick) -> Call:
         call_scenario = scenario(self.variant, self.configuration, controller)
-        return summarise(RunJob(call_scenario, self.seed, "packets")(tick), self.variant.window)
+        run = RunJob(call_scenario, self.seed, "packets")(tick)
+        call = summarise(run, self.variant.window)
+        checked = controller is None and self.variant.name == THESIS.name
+        return replace(call, checks=checks(run)) if checked else call

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Table, Then, group_seeds
 from tidegate.paper import Experiment as Base
 from tidegate.paper.measures import CellValue
-from tidegate.papers.hoang2017 import fairness, figures, settings
+from tidegate.papers.hoang2017 import fairness, figures, formulas, settings
 from tidegate.papers.hoang2017.calls import (
     CONFIGURATIONS,
     LATE,
@@ -94,6 +94,8 @@ class Experiment(Base):
                 measures |= {f"{prefix}.{key}.{delay}": measure for key, measure in _fairness(delay, group)}
         measures |= dict(_machine([run for key, group in shared.items() if key[1] == ADAPTIVE for run in group]))
         measures |= dict(_formulas([pair[1] for pairs in calls.values() for pair in pairs]))
+        checked = [pair[1].checks for pairs in calls.values() for pair in pairs]
+        measures |= dict(formulas.measures([checks for checks in checked if checks is not None]))
         return Outcome(
             measures,
             tables=[*_tables(variants, calls), *_fairness_tables(shared)],

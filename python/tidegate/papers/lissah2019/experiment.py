@@ -18,7 +18,17 @@ from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Sheet, Tab
 from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.kept import Floats, NetworkRun, simple_mos
-from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, REPORTS, SENDERS, Setting, scenario
+from tidegate.papers.lissah2019.network import (
+    CONTROLLERS,
+    FOUND,
+    FRAMES,
+    GAPS,
+    LABELS,
+    REPORTS,
+    SENDERS,
+    Setting,
+    scenario,
+)
 from tidegate.papers.lissah2019.pictures import PictureRun
 from tidegate.papers.lissah2019.viewed import PictureResults
 from tidegate.runs import RunJob
@@ -51,18 +61,16 @@ READINGS: Mapping[str, str] = {
     "10^9": "scale=1e9",
     "10^9, jitter in units of 90 kHz": "scale=1e9,jitter_unit=timestamp",
     "delay is half a round trip": "delay_source=rtt/2",
-    "default gap of 1 ms": "default_gap=1ms",
-    "default gap of 2.4 ms": "default_gap=2.4ms",
-    "default gap of 5 ms": "default_gap=5ms",
-    "default gap of 9.6 ms": "default_gap=9.6ms",
 }
 """Other settings of the scheme, by label."""
+NO_GAP = "no default gap"
+"""Label of the run without a default gap, which the document excludes."""
 
 UDP_CLIENT: Mapping[str, tuple[str, Setting]] = {
     "a packet every 2.4 ms": ("fixed", FOUND.but(greedy=True, controller="rate=4Mbps")),
-    "table, default gap of 2.4 ms": ("table", FOUND.but(greedy=True, controller="default_gap=2.4ms")),
+    "table, default gap of 2.4 ms": ("table", FOUND.but(greedy=True, default_gap="2.4ms")),
     "a packet every 9.6 ms": ("fixed", FOUND.but(greedy=True)),
-    "table, default gap of 9.6 ms": ("table", FOUND.but(greedy=True, controller="default_gap=9.6ms")),
+    "table, default gap of 9.6 ms": ("table", FOUND.but(greedy=True, default_gap="9.6ms")),
 }
 """Senders for figure 3 that always have a packet and send it after each gap: controller and setting by label."""
 
@@ -123,6 +131,9 @@ def _settings() -> Iterator[tuple[tuple[str, ...], tuple[str, Setting]]]:
             yield ("open", label, name), (name, setting)
     for label, controller in READINGS.items():
         yield ("reading", label), ("table", FOUND.but(controller=controller))
+    yield ("reading", NO_GAP), ("table", FOUND.but(default_gap="0ms"))
+    for gap in GAPS:
+        yield ("gap", gap), ("table", FOUND.but(default_gap=gap))
     for label, settings in UDP_CLIENT.items():
         yield ("udp", label), settings
 
@@ -201,12 +212,13 @@ class _NetworkResults:
         yield "more.mos", self.less("mos", "table", "existing")
         yield "more.mos.none", self.less("mos", "table", "none")
         for name, quantity in product(COMPARED, ("delay.mean", "delay.most", "delay.least", "mos", "jitter.most")):
-            unit = QUANTITIES[quantity].unit
-            means = [self.over_seeds(quantity, "open", label, name).value.mean for label in OPEN]
-            yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
-            yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
-        gains = [self.open_gain(label) for label in OPEN]
-        yield "open.gain.most", Measure.exact(max(gains), "%", "maximum reduction of the mean delay by the table")
+            unit, take = QUANTITIES[quantity].unit, QUANTITIES[quantity].take
+            by_seed = list(zip(*(map(take, self.runs["open", label, name]) for label in OPEN), strict=True))
+            for end, extreme in (("least", min), ("most", max)):
+                about = f"{extreme.__name__}imum over the open settings, median over seeds"
+                yield f"open.{name}.{quantity}.{end}", Measure.median(map(extreme, by_seed), unit, about)
+        gains = [max(of_seed) for of_seed in zip(*map(self.open_gains, OPEN), strict=True)]
+        yield "open.gain.most", Measure.median(gains, "%", "maximum reduction of the mean delay by the table")
         for name, (delay, score) in PUBLISHED_MOS.items():
             needed = [loss_for(score, delay, run.packet_jitter) for run in self.runs["found", name]]
             yield f"needed.{name}", Measure.of(needed, "%", "loss with which the formula gives the printed MOS")
@@ -214,15 +226,29 @@ class _NetworkResults:
         yield "gap.formula", GAP.over(self.runs["found", "equation"])
         yield "gap.text", GAP.over(self.runs["reading", "10^9"])
         yield "gap.timestamp", GAP.over(self.runs["reading", "10^9, jitter in units of 90 kHz"])
-        yield "gap.default", GAP.over(self.runs["reading", "default gap of 2.4 ms"])
+        yield "gap.default", GAP.over(self.runs["found", "table"])
+        for gap in GAPS:
+            yield from self._with_gap(gap)
         for label, key in (("constant", "a packet every 2.4 ms"), ("table", "table, default gap of 2.4 ms")):
             yield f"udp.{label}.sent", self.over_seeds("sent", "udp", key)
             yield f"udp.{label}.lost", self.over_seeds("lost", "udp", key)
 
-    def open_gain(self, label: str) -> float:
-        """Share of the mean delay without control that the table saves at a setting, in %."""
-        none, table = (self.over_seeds("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
-        return 100 * (1 - table / none)
+    def _with_gap(self, gap: str) -> Iterator[tuple[str, Measure]]:
+        """Measures of the table with a default gap, under the names that claims use after `range/GAP/`."""
+        runs = self.runs["gap", gap]
+        for name, quantity in QUANTITIES.items():
+            yield f"range/{gap}/table.{name}", quantity.over(runs)
+        for name in ("sent", "delay.mean", "jitter.mean", "lost"):
+            for end, sender in (("", "existing"), (".none", "none"), (".equation", "equation")):
+                yield f"range/{gap}/less.{name}{end}", QUANTITIES[name].less(self.runs["found", sender], runs)
+        for end, sender in (("", "existing"), (".none", "none")):
+            yield f"range/{gap}/more.mos{end}", QUANTITIES["mos"].less(runs, self.runs["found", sender])
+
+    def open_gains(self, label: str) -> list[float]:
+        """Share of the mean delay without control that the table saves at a setting, for each seed, in %."""
+        runs = zip(self.runs["open", label, "none"], self.runs["open", label, "table"], strict=True)
+        delay = QUANTITIES["delay.mean"].take
+        return [100 * (1 - delay(table) / delay(none)) for none, table in runs]
 
     def tables(self) -> Iterator[Table]:
         """Senders, pictures, and other settings of network and video, of the scheme, and of the sender."""
@@ -245,7 +271,9 @@ class _NetworkResults:
         yield Table(
             "open", "Open settings: network and video, with one setting changed (fitted settings: none)", heads, rows
         )
-        readings = {FITTED: runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
+        readings = {FITTED: runs["found", "table"]}
+        readings |= {label: runs["reading", label] for label in (*READINGS, NO_GAP)}
+        readings |= {f"default gap of {gap.removesuffix('ms')} ms": runs["gap", gap] for gap in GAPS}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "whole", "delay.mean", "mos"))]
         title = "Readings: settings of the scheme that the document leaves open, with the table"
         yield Table.of_quantities("readings", title, "setting", readings, quantities)

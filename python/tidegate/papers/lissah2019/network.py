@@ -22,6 +22,13 @@ END = "80s"
 REPORTS = 5.0
 """Seconds between two receiver reports (section 3)."""
 
+DEFAULT_GAP = "2.4ms"
+"""The table's default gap, which section 3 has and does not print: a packet of 1200 bytes on the only link whose rate
+limits anything, of 4 Mb/s. A sender that knows nothing of the network yet sends no faster than that."""
+GAPS = ("0.096ms", "1ms", "2.4ms", "5ms", "9.6ms")
+"""Default gaps that the document allows: from a packet on its sender's own link of 100 Mb/s, below which a gap is none,
+to a packet at the video's rate of 1 Mb/s, above which the 80 s of video do not arrive in 80 s."""
+
 _RECORDED = Path(__file__).parent / "frames"
 
 SENDERS: Mapping[str, str] = {
@@ -75,6 +82,8 @@ class Setting:
     """Longest queue of video at the sender, as time at the controller's target rate."""
     reports: str = f"{REPORTS:g}s"
     """Time between two receiver reports, before RFC 3550's randomisation."""
+    default_gap: str = DEFAULT_GAP
+    """Gap of the table before the first report, and while nothing is lost."""
     controller: str = ""
     """Settings that are added to those of the controller."""
     greedy: bool = False
@@ -98,7 +107,8 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
     Its runs have the video's frames in the table `frames`; `media.with_clip` replaces the recorded sizes by a real
     clip.
     """
-    spec = ",".join(filter(None, (CONTROLLERS[name], setting.controller)))
+    gap = f"default_gap={setting.default_gap}" if name == "table" else ""
+    spec = ",".join(filter(None, (CONTROLLERS[name], gap, setting.controller)))
     first, middle, last = setting.delays
     queue = {"packets": setting.queue}
     tcp = Tcp(
