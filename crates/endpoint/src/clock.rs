@@ -13,15 +13,15 @@ use tidegate_core::{RemoteTime, Span, Stream, Time};
 pub struct Clock {
     /// The date at the driver's time zero.
     pub offset: Span,
-    /// How it runs, and when it is set.
+    /// Its drift, and the steps of its date.
     pub settings: ClockSettings,
 }
 
-/// How a clock differs from one that runs true.
+/// Difference of a clock from one that runs true.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClockSettings {
-    /// How its oscillator runs.
+    /// Drift of its oscillator.
     pub drift: Drift,
     /// Times at which the date is set, in order, and by how much it goes forward then.
     pub steps: Vec<(Time, Span)>,
@@ -39,7 +39,7 @@ const MAX_DRIFT: i64 = 1_000_000;
 const MAX_STEP: Span = Span::from_secs(1_000_000_000);
 
 impl Drift {
-    /// What the oscillator gains in a time, rounded down.
+    /// Gain of the oscillator in a time, rounded down.
     #[must_use]
     pub fn of(self, time: Span) -> Span {
         if self.0 == 0 {

@@ -194,9 +194,13 @@ impl Recorded {
                 }
                 // the cause of a loss is not known, so that the words of all causes become "lost"
                 Column::Words { words, .. } if (name, *column) == ("packets", "fate") => {
-                    for (word, fate) in
-                        words.iter_mut().zip(["arrived", "lost", "lost", "lost", "lost", "unknown"])
-                    {
+                    let last = words.len() - 1;
+                    for (place, word) in words.iter_mut().enumerate() {
+                        let fate = match place {
+                            0 => "arrived",
+                            _ if place == last => "unknown",
+                            _ => "lost",
+                        };
                         fate.clone_into(word);
                     }
                 }

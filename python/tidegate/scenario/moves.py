@@ -294,7 +294,7 @@ class ByHand:
         values = {key: value for key, value in values.items() if value is not None}
         if not values:
             raise InputError(f"{flow}: found no change; expected path, max_rate, min_rate, video_max or repair")
-        made: list[Move] = []
+        changes: list[Move] = []
         for key, value in values.items():
             heard = {} if key != "path" or signalled else {"signalled": False}
             try:
@@ -303,8 +303,8 @@ class ByHand:
                 raise InputError(f"{flow}: {key}{str(error).removeprefix('Move: value')}") from None
             for problem in move.fits(self._scenario, ()):
                 raise InputError(f"{flow}: {key}: {problem.message}")
-            made.append(move)
-        return made
+            changes.append(move)
+        return changes
 
     def call_to_ir(self, moves: Sequence[Move]) -> str:
         """The change of a flow of a call as JSON."""

@@ -147,8 +147,8 @@ def test_whom_it_begins_with() -> None:
 def test_each_situation_has_a_name_of_its_own() -> None:
     situations = play.payload(Scenario.load("home-broadband", {"name": "l4s"}))["situations"]
     assert situations[0]["id"] == "l4s.toml"
-    assert len({entry["id"] for entry in situations}) == 8
-    assert [entry["id"] for entry in play.payload()["situations"]][-1] == "l4s"
+    assert len({entry["id"] for entry in situations}) == 9
+    assert [entry["id"] for entry in play.payload()["situations"]][-1] == "another-path"
 
 
 def test_a_controller_that_does_not_fit_the_flow_is_not_offered() -> None:
@@ -184,7 +184,7 @@ def test_a_page_of_what_cannot_be_played_says_so_and_has_the_lessons(
     first, *others = payload_of(served[0])["situations"]
     assert "mine.py:Mine is a file, and a browser has no Python" in first["refused"]
     assert first["refused"].replace(" ", "") in "".join(result.err.split())
-    assert [entry["lesson"]["number"] for entry in others] == [1, 2, 3, 4, 5, 6, 7]
+    assert [entry["lesson"]["number"] for entry in others] == list(range(1, 9))
     # a file is for another reader, who cannot change the scenario
     assert cli("play", "lte-cell", "--out", "play.html").code == 2
     assert not (tmp_path / "play.html").exists()
@@ -224,7 +224,7 @@ def test_a_page_is_one_file_and_no_text_ends_its_data() -> None:
     assert text.count("</script>") == 1
     assert payload_of(text)["situations"][0]["about"] == words
     assert payload_of(text)["version"] == tidegate.__version__
-    assert len(payload_of(text)["situations"]) == 8
+    assert len(payload_of(text)["situations"]) == 9
     assert len(text) < 600_000
 
 

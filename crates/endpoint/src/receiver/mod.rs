@@ -83,7 +83,7 @@ pub(crate) struct Receiver {
     repairs: Option<(Repair, usize)>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
-    /// How its clock runs.
+    /// Drift of its clock.
     drift: Drift,
     wakeup: Time,
     /// Whether a packet has arrived.

@@ -45,7 +45,7 @@ pub(crate) struct History {
     /// Every packet before this one has landed or is given up.
     landed: u64,
     in_flight: Size,
-    /// How the sender's clock runs.
+    /// Drift of the sender's clock.
     drift: Drift,
 }
 

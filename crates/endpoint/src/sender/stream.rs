@@ -86,7 +86,7 @@ pub(super) struct OutStream {
     /// Unwrapped; starts at a random 16-bit number (RFC 3550 section 5.1).
     rtp_next: i64,
     timestamp_offset: u32,
-    /// How the clock of its timestamps runs.
+    /// Drift of the clock of its timestamps.
     pub(super) drift: Drift,
     next_frame: u32,
     /// Number of the last frame to which a later one may refer; that before the first one, if there is none.

@@ -57,7 +57,7 @@ pub(crate) struct PlayoutBuffer {
     video: bool,
     mode: Playout,
     clock_rate: u32,
-    /// How the receiver's clock runs.
+    /// Drift of the receiver's clock.
     drift: Drift,
     /// Open frames by number, from `base` on.
     slots: VecDeque<Slot>,
@@ -113,7 +113,7 @@ impl PlayoutBuffer {
         }
     }
 
-    /// Sets how the receiver's clock runs, by which frames are shown.
+    /// Sets the drift of the receiver's clock, by which frames are shown.
     pub(crate) fn set_drift(&mut self, drift: Drift) {
         self.drift = drift;
     }

@@ -14,7 +14,7 @@ pub enum Workload {
     Long,
     /// One download of this many bytes.
     File(u64),
-    /// What a program writes while it runs ([`super::TcpSender::write`]).
+    /// Data that a program writes while it runs ([`super::TcpSender::write`]).
     #[serde(skip)]
     Stream,
     /// Short downloads with idle times between them (RFC 8868 section 5.1: 30 to 50 kB, 10 s).
