@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import tidegate
 from support import Cli
-from tidegate import Scenario
+from tidegate import Scenario, _core
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario.lower import lower
 
@@ -196,3 +197,16 @@ def test_a_call_that_repairs_nothing_has_no_repair_to_end() -> None:
     move = {"time": "5s", "flow": "call", "key": "repair", "value": False}
     with pytest.raises(ScenarioError, match="the flow repairs nothing"):
         Scenario.parse(CALL, changes={"flows.call.media.repair": "none", "moves": [move]})
+
+
+@pytest.mark.parametrize("repair", [{"nack": True, "pli": True}, {"fec": {"packets": 1, "by_frame": True}}])
+def test_what_is_on_goes_on_and_a_switch_in_the_middle_of_a_group_changes_no_bytes(repair: dict[str, Any]) -> None:
+    def digest(*switches: tuple[int, bool], in_bytes: bool = False) -> str:
+        moves = [{"time": f"{at}ms", "flow": "call", "key": "repair", "value": on} for at, on in switches]
+        lossy = {"links.leg.loss": "10%", "links.leg.capacity": "500kbps", "flows.call.media.repair": repair}
+        made = lower(Scenario.parse(CALL, changes={**lossy, "moves": moves}))
+        return _core.run(json.dumps({**made.ir, "bytes": in_bytes}), made.inputs.traces, made.inputs.python, None).digest
+
+    assert digest((4321, True), (5000, True)) == digest()
+    switches = [(at, index % 2 == 1) for index, at in enumerate(range(2003, 12_000, 611))]
+    assert digest(*switches) == digest(*switches, in_bytes=True) != digest()

@@ -34,18 +34,18 @@ impl ReceiverRepair {
     /// `None` where nothing is repaired.
     pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
         let video = settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?;
-        Self::of(settings.repair, video)
+        Self::of(settings.repair, video, Time::ZERO)
     }
 
-    /// Repair of the stream `video`.
-    fn of(repair: Repair, video: usize) -> Option<Self> {
+    /// Repair of the stream `video` from a time on.
+    fn of(repair: Repair, video: usize, from: Time) -> Option<Self> {
         let any = repair.nack.is_some() || repair.pli.is_some() || repair.fec.is_some();
         any.then_some(Self {
             video,
             missing: Missing::new(repair.nack, repair.fec.map(|fec| fec.packets)),
             decoder: repair.fec.map(|_| Decoder::new()),
             key_interval: repair.pli.map(|pli| pli.interval),
-            key_next: Time::ZERO,
+            key_next: from,
         })
     }
 }
@@ -62,8 +62,8 @@ struct RestoredPacket {
 impl Receiver {
     /// Ends repair, or begins it anew.
     pub(crate) fn switch_repair(&mut self, now: Time, on: bool, out: &mut dyn Driver) {
-        let Some((settings, video)) = self.repairs else { return };
-        self.repair = if on { ReceiverRepair::of(settings, video) } else { None };
+        let Some((settings, video)) = self.repairs.filter(|_| on != self.repair.is_some()) else { return };
+        self.repair = if on { ReceiverRepair::of(settings, video, now) } else { None };
         if let Some(playout) = &mut self.streams[video].playout {
             playout.set_requests(on && settings.nack.is_some(), on && settings.pli.is_some());
             playout.set_first_repairable(None);

@@ -72,6 +72,11 @@ impl Encoder {
         })
     }
 
+    /// Begins a group anew; packets of parity that wait to leave keep their contents.
+    pub(crate) fn restart(&mut self) {
+        self.count = 0;
+    }
+
     /// The contents of the next packet of parity to leave.
     pub(crate) fn leaves(&mut self) -> Option<Parity> {
         self.pending.pop_front()

@@ -46,11 +46,13 @@ impl SenderRepair {
 
     /// Ends repair, or begins it anew.
     pub(super) fn switch(&mut self, on: bool) {
-        let fec = self.fec.filter(|_| on);
+        if on == self.on {
+            return;
+        }
         self.on = on;
-        self.share = Share::new(fec);
-        if let (Some((_, encoder)), Some(fec)) = (&mut self.parity, fec) {
-            *encoder = Encoder::new(fec);
+        self.share = Share::new(self.fec.filter(|_| on));
+        if let Some((_, encoder)) = &mut self.parity {
+            encoder.restart();
         }
     }
 
@@ -124,7 +126,7 @@ impl Sender {
 
     /// Keeps and protects a packet of video that leaves, and counts media and repair.
     pub(super) fn note_repair(&mut self, now: Time, leaving: &Leaving) {
-        let Some(repair) = self.repair.as_mut().filter(|repair| repair.on) else { return };
+        let Some(repair) = &mut self.repair else { return };
         let Leaving { packet, kind, body, protected, header, counted } = *leaving;
         let usage = match kind {
             Kind::Video => Use::Media,
@@ -138,7 +140,8 @@ impl Sender {
             (Some((_, resend)), Use::Resent) => resend.resent(now, packet.original),
             _ => {}
         }
-        if let (Some((stream, encoder)), Use::Media) = (&mut repair.parity, usage) {
+        let protects = repair.on && usage == Use::Media;
+        if let Some((stream, encoder)) = repair.parity.as_mut().filter(|_| protects) {
             // all behind the fixed header, extensions included, is protected
             let length = u32::from(packet.payload) + header - Extensions::NONE_LEN;
             let length = u16::try_from(length).unwrap_or(u16::MAX);
