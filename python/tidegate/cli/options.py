@@ -165,6 +165,30 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     return values
 
 
+def variants_of(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Variants by `--variant`: changed values by dotted key, by name.
+
+    Raises:
+        InputError: when a text has no name, or a key is given twice.
+    """
+    from tidegate.comparison.sweeping import plain_value
+
+    variants: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, colon, setting = (text + " " if text.endswith(":") else text).partition(": ")
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not colon or not name.strip() or (setting.strip() and not (key and equals and value)):
+            raise InputError(f'--variant {text}: expected NAME: KEY=VALUE, such as "far: links.uplink.delay=80ms"')
+        values = variants.setdefault(name.strip(), {})
+        if not key:
+            continue
+        if key in values:
+            raise InputError(f"--variant {text}: the key is given twice")
+        with located(f"--variant {name.strip()}: {key}"):
+            values[key] = plain_value(value)
+    return variants
+
+
 def say_duration(sessions: Sequence[LiveJob]) -> None:
     """Prints the expected duration of sessions (real-time runs of other programs) before they begin.
 

@@ -28,9 +28,10 @@ from tidegate.cli.options import (
     say_duration,
     say_what_code_is_run,
     say_what_media_lacks,
+    variants_of,
 )
 from tidegate.cli.terminal import print_json, print_run, results_only, say_remarks, stoppable, typed
-from tidegate.errors import RunError
+from tidegate.errors import InputError, RunError
 
 
 def run(
@@ -88,13 +89,13 @@ def run(
 
 def compare(
     names: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="CONTROLLER...",
+            metavar="[CONTROLLER...]",
             help='Controllers to compare: gcc, gcc:draft-02, fixed:2Mbps, python:mine.py:Mine, "program:node call.js".',
             autocompletion=complete_controllers,
         ),
-    ],
+    ] = None,
     scenario: Annotated[
         str | None,
         typer.Option(help="Scenario file or name; by default lte-generated.", autocompletion=scenarios),
@@ -132,6 +133,14 @@ def compare(
     duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; from two on there are 95 % intervals.")] = 1,
     set_: Sets = [],  # noqa: B006
+    variant: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME:KEY=VALUE",
+            help='Column with a changed value: "FQ-CoDel: links.uplink.discipline=fq-codel". The name ends at the '
+            'first ": "; a repeated name adds a value; controller=NAME is the controller of the call. Repeatable.',
+        ),
+    ] = [],  # noqa: B006
     out: Annotated[Path | None, typer.Option(help="Folder for table, picture, report and runs.")] = None,
     pcap: Pcap = False,
     jobs: Workers = None,
@@ -139,7 +148,7 @@ def compare(
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare controllers on one network.
+    """Compare controllers on one network, or variants of a scenario.
 
     All controllers have the same network, random numbers and cross traffic. With --media CLIP the video of media flows
     is real: a clip is encoded at a ladder of rates, sent, decoded as far as it arrived in time, and judged.
@@ -149,6 +158,10 @@ def compare(
     Example: tidegate compare gcc nada scream --with gcc@20s --capacity 4Mbps --delay 50ms --seeds 5
 
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
+
+    With --variant the columns are what-ifs: the scenario as it is, then each variant, with differences from the first:
+
+    Example: tidegate compare --scenario home-broadband --variant "FQ-CoDel: links.uplink.discipline=fq-codel"
 
     A real program can make the call in real time, at both ends, on the same links with the same seeds (Linux):
 
@@ -160,6 +173,8 @@ def compare(
     from tidegate.scenario import subject
     from tidegate.scenario.variants import scenario_for
 
+    variants = variants_of(variant)
+    names = names or []
     network = scenario_for(
         base=scenario,
         link=link,
@@ -171,6 +186,10 @@ def compare(
         media_source=media_source,
         changes={**changes(set_, duration=duration), **captured(pcap, out)},
     )
+    if not (names or variants or network.variants):
+        raise InputError(
+            "found neither a controller nor a variant; expected controllers, such as gcc nada, or --variant"
+        )
     if out is not None:
         check_folder(out, comparison.COMPARISON_FILE)
     if media is not None:
@@ -181,7 +200,7 @@ def compare(
             update={"flows": [flow for index, flow in enumerate(network.flows) if index != compared]}
         )
         say_what_code_is_run(scenario, others.code)
-    if sessions := comparison.sessions_of(names, network, seeds):
+    if sessions := comparison.sessions_of(names, network, seeds) if not variants else []:
         say_duration(sessions)
     with (
         results_only(),
@@ -189,10 +208,18 @@ def compare(
         # this thread encodes and judges clips
         interruptible() if media is not None else nullcontext(),
         engine_of(engine, scheduler, jobs),
-        progress(f"{len(names) * seeds} runs", visible=not as_json) as tell,
+        progress(f"{len(names) * seeds} runs" if names and not variants else "runs", visible=not as_json) as tell,
     ):
         result = comparison.compare(
-            names, network, seeds=seeds, workers=jobs, processes=None, progress=tell, command=typed(), media=media
+            names,
+            network,
+            variants=variants,
+            seeds=seeds,
+            workers=jobs,
+            processes=None,
+            progress=tell,
+            command=typed(),
+            media=media,
         )
         if out is not None:
             result.save(out)
@@ -211,4 +238,5 @@ def compare(
     if result.failed:
         sys.stdout.flush()
         why = [f"{name}: {reason}" for name, reason in result.failed.items()]
-        raise RunError("\n".join([f"{len(why)} of {len(result.table.controllers)} controllers failed:", *why]))
+        columns = "variants" if result.variants else "controllers"
+        raise RunError("\n".join([f"{len(why)} of {len(result.table.controllers)} {columns} failed:", *why]))

@@ -18,7 +18,7 @@ from tidegate._inputs import read as read_input
 from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
-from tidegate.errors import InputError, RunError
+from tidegate.errors import InputError, RunError, located
 from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Displayable
@@ -61,6 +61,7 @@ class ComparisonShape(Shape):
     runs: Annotated[list[SavedRun], Field(min_length=1)]
     attached: list[FileName] = Field(default_factory=list)
     failed: dict[str, str] = Field(default_factory=dict)
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +78,9 @@ class Comparison(Displayable):
     """Further files by name: for real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """The reasons why controllers have no runs, by controller."""
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The changed values of each variant, by dotted key, where variants of the scenario are compared: then their names
+    are those of the columns, and stand where otherwise controllers do."""
     remarks: Remarks = field(init=False)
     """Warnings and notes of its runs, and remarks on questions that it cannot answer."""
     table: ComparisonTable = field(init=False)
@@ -92,7 +96,8 @@ class Comparison(Displayable):
         doubtful = doubts(self.scenario, list(dict.fromkeys(run.subject for run in all_runs)), summaries)
         remarks = replace(remarks, sentences=[*remarks.sentences, *doubtful])
         object.__setattr__(self, "remarks", remarks)
-        object.__setattr__(self, "table", ComparisonTable.of(by_name, self.failed, remarks))
+        against = next(iter(by_name)) if self.variants else ""
+        object.__setattr__(self, "table", ComparisonTable.of(by_name, self.failed, remarks, against))
 
     @property
     def warnings(self) -> list[str]:
@@ -134,6 +139,7 @@ class Comparison(Displayable):
             "scenario": self.scenario.name,
             "controllers": self.controllers,
             "failed": dict(self.failed),
+            **self._variants(),
             "warnings": self.warnings,
             "notes": self.notes,
             "seeds": self.seeds,
@@ -148,6 +154,9 @@ class Comparison(Displayable):
                 for run in runs
             ],
         }
+
+    def _variants(self) -> dict[str, Any]:
+        return {"variants": {name: dict(keys) for name, keys in self.variants.items()}} if self.variants else {}
 
     def to_csv(self) -> str:
         """Formats all metrics as CSV in the units of the summary: a line for each controller, seed and flow."""
@@ -199,6 +208,7 @@ class Comparison(Displayable):
                 "runs": saved,
                 "attached": list(self.attached),
                 "failed": dict(self.failed),
+                **self._variants(),
             }
             write_file(making / COMPARISON_FILE, json.dumps(index, indent=1) + "\n")
         return path
@@ -218,7 +228,7 @@ class Comparison(Displayable):
         for entry in index.runs:
             runs.setdefault(entry.controller, []).append(Run.load(within(path, entry.folder)))
         attached = {name: read_input(saved.file(name), ATTACHED).data for name in index.attached}
-        return cls(scenario, runs, index.command, attached, index.failed)
+        return cls(scenario, runs, index.command, attached, index.failed, index.variants)
 
 
 def _session(run: Run) -> dict[str, Any]:
@@ -226,9 +236,10 @@ def _session(run: Run) -> dict[str, Any]:
 
 
 def compare(
-    controllers: Iterable[Contender],
+    controllers: Iterable[Contender] = (),
     scenario: Scenario | str | Path | None = None,
     *,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
     seeds: int | Sequence[int] = 1,
     record: Level | None = None,
     workers: int | None = None,
@@ -237,13 +248,17 @@ def compare(
     command: str = "",
     media: str | None = None,
 ) -> Comparison:
-    """Runs a scenario with each of several controllers and each of several seeds.
+    """Runs a scenario with each of several controllers, or each of several variants of it, and each of several seeds.
 
     Args:
         controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`; classes, and `(Mine,
             {"k": 2})` for one with settings; `program:COMMAND` is a real program at both ends of the call, by the wall
             clock (Linux).
         scenario: A scenario, or the path or name of one; a generated LTE link by default.
+        variants: Changed values by dotted key of each variant, by its name; `controller` is the call's. Without
+            controllers those of the scenario's table are the default. All have the same luck. The scenario as it is
+            comes first, under its own name, unless the first variant changes nothing; beside variants there is at most
+            one controller, which they all have.
         seeds: The number of seeds, counted from 1, or the seeds themselves.
         record: The level at which each run is recorded, instead of the scenario's.
         workers: The number of runs at a time; one a core by default.
@@ -261,26 +276,38 @@ def compare(
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]
     """
-    by_label = contenders(controllers)
-    labels = list(by_label)
+    controllers = list(controllers)
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(DEFAULT if scenario is None else scenario)
+    if not controllers and not variants:
+        variants = _stated(base)
+    by_label = contenders(controllers) if controllers or not variants else {}
     chosen = seeds_of(seeds)
-    sessions = sessions_of(labels, base, chosen, record)
+    changes = {}
+    if variants:
+        base, changes = _with_only(base, by_label), _named(base, variants)
+        _check_columns(base, changes)
+    labels = list(changes or by_label)
+    sessions = [] if changes else sessions_of(labels, base, chosen, record)
     if sessions:
         # imported only where it is needed, since it works only on Linux
         from tidegate import shell
-    simulated = [label for label in labels if not is_program(label)]
-    variants = [with_controller(base, by_label[label]) for label in simulated]
+
+    def scenarios(base: Scenario) -> list[Scenario]:
+        """The scenario of each column that is simulated."""
+        if changes:
+            return [_variant(base, name, values) for name, values in changes.items()]
+        return [with_controller(base, contender) for label, contender in by_label.items() if not is_program(label)]
+
     if sessions and media is not None:
         raise InputError(
             f"{sessions[0].contender.label} makes its own video; a clip can only be fed to simulated calls"
         )
 
     def runs_of(
-        variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None
+        columns: Iterable[Scenario], level: Level | None, tell: pool.Progress | None
     ) -> tuple[dict[str, list[Run]], dict[str, str]]:
         files = Files()
-        lowered = [Lowered(variant, files) for variant in variants]
+        lowered = [Lowered(column, files) for column in columns]
         split = by_processes(processes, lowered, len(lowered) * len(chosen), workers)
         jobs = [RunJob(variant, seed, level) for variant in lowered for seed in chosen]
         first, then = shell.beside(tell, jobs, sessions) if sessions else (tell, None)
@@ -291,18 +318,83 @@ def compare(
 
     with progress_bar(progress, f"{len(labels) * len(chosen)} runs") as tell:
         if media is None:
-            runs, failed = runs_of(variants, record, tell)
-            return Comparison(base, runs, command, failed=failed)
+            runs, failed = runs_of(scenarios(base), record, tell)
+            return Comparison(base, runs, command, failed=failed, variants=changes)
         from tidegate.media.chain import Chain, files
 
         chain = Chain(media, workers=workers, progress=tell)
         base = chain.feed(base)
-        fed = (with_controller(base, contender) for contender in by_label.values())
-        runs, failed = runs_of(fed, "packets", chain.running)
+        runs, failed = runs_of(scenarios(base), "packets", chain.running)
         all_judged = iter(chain.judge([run for same_label in runs.values() for run in same_label]))
     judged = {label: list(itertools.islice(all_judged, len(same_label))) for label, same_label in runs.items()}
     runs = {label: [video.judged_run() for video in videos] for label, videos in judged.items()}
-    return Comparison(base, runs, command, files(judged), failed)
+    return Comparison(base, runs, command, files(judged), failed, changes)
+
+
+def _stated(scenario: Scenario) -> dict[str, Mapping[str, Any]]:
+    """The variants in the scenario's own table.
+
+    Raises:
+        InputError: when two of them have one name.
+    """
+    stated: dict[str, Mapping[str, Any]] = {}
+    for variant in scenario.variants:
+        if variant.name in stated:
+            raise InputError(f"variants: found {variant.name} twice; expected names that differ")
+        stated[variant.name] = variant.set
+    return stated
+
+
+def _with_only(scenario: Scenario, controllers: Mapping[str, Any]) -> Scenario:
+    """The scenario with the controller that all its variants have, if there is one.
+
+    Raises:
+        InputError: when there are several, or it is a real program.
+    """
+    if len(controllers) > 1:
+        raise InputError(
+            f"found {len(controllers)} controllers beside variants; expected at most one: `tidegate sweep` runs each "
+            "controller with each setting"
+        )
+    for label, contender in controllers.items():
+        if is_program(label):
+            raise InputError(f"{label} beside variants: a real program is compared with controllers alone")
+        return with_controller(scenario, contender)
+    return scenario
+
+
+def _named(scenario: Scenario, variants: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The changes of each column: those of the variants, behind the scenario as it is."""
+    first = next(iter(variants.values()))
+    return dict(variants) if not first else {scenario.name: {}, **variants}
+
+
+def _check_columns(scenario: Scenario, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuses a variant without changes behind the first, and one that has the scenario's name.
+
+    Raises:
+        InputError: names the variant.
+    """
+    for number, (name, values) in enumerate(changes.items()):
+        if number and not values:
+            right = f'expected a setting, as in "{name}: links.{scenario.links[0].name}.delay=5ms"'
+            raise InputError(f"variant {name}: found no changed value; {right}")
+    if next(iter(changes.values())):
+        raise InputError(f"variant {scenario.name}: found the scenario's own name; expected another")
+
+
+def _variant(scenario: Scenario, name: str, values: Mapping[str, Any]) -> Scenario:
+    """The scenario with the changes of the variant `name`.
+
+    Raises:
+        InputError: when a value does not fit, with the variant's name.
+    """
+    keys = dict(values)
+    controller = keys.pop("controller", None)
+    with located(f"variant {name}"):
+        # the columns of a comparison are no comparisons
+        changed = scenario.with_changes({"variants": [], **keys}) if keys or scenario.variants else scenario
+        return changed if controller is None else with_controller(changed, controller)
 
 
 def sessions_of(

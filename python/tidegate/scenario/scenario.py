@@ -26,6 +26,7 @@ from tidegate.scenario.radio import Lte, Radio, Users
 from tidegate.scenario.sessions import Session
 from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.source import Source
+from tidegate.scenario.whatifs import Variant
 from tidegate.units import Duration, show
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -96,6 +97,9 @@ class Scenario(Model):
     """RTP sessions, each with any number of members."""
     clocks: dict[Name, Clock] = Field(default_factory=dict)
     """Clocks of the ends of calls that do not run true, by the point of the network at which they are."""
+    variants: Annotated[list[Variant], Field(max_length=100)] = Field(default_factory=list)
+    """Variants of the scenario, which `tidegate compare` without controllers runs side by side; nothing else takes
+    them."""
 
     _base: Path = PrivateAttr(default=Path())
     """Folder that relative names of files start from."""

@@ -14,7 +14,7 @@ from tidegate.output.notebook import Displayable
 from tidegate.results.metrics import COUNTED, HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict, verdict_on
 from tidegate.results.remarks import Remarks
-from tidegate.results.stats import Best, BySeed, Interval
+from tidegate.results.stats import Best, BySeed, Interval, paired
 from tidegate.show import _carried, played, view
 from tidegate.show.view import RunLike
 
@@ -81,6 +81,8 @@ class ComparisonTable(Displayable):
     """Further metrics, which short forms leave out."""
     networks: Mapping[str, str] = field(default_factory=dict)
     """Whether the network by itself was within the limits of loss, delay and jitter, by controller."""
+    against: str = ""
+    """Column from which the differences of the others are shown, seed by seed; none if empty."""
 
     @classmethod
     def of(
@@ -88,8 +90,12 @@ class ComparisonTable(Displayable):
         runs: Mapping[str, Sequence[RunLike]],
         failed: Mapping[str, str] | None = None,
         remarks: Remarks | None = None,
+        against: str = "",
     ) -> ComparisonTable:
-        """Makes the table from the runs of each controller, with a column for each controller that failed."""
+        """Makes the table from the runs of each controller, with a column for each controller that failed.
+
+        With `against` there are differences from that column, too.
+        """
         failed = failed or {}
         little = _carried.too_little(runs)
 
@@ -129,6 +135,7 @@ class ComparisonTable(Displayable):
             played.sentences(run.summary for run in all_runs),
             [line for line in details if any(cell.count for cell in line.cells.values())],
             networks,
+            against if against in runs else "",
         )
 
     def __repr__(self) -> str:
@@ -148,12 +155,34 @@ class ComparisonTable(Displayable):
                 cells = (answers.get(label, FAILED) for label in self.controllers)
                 rows.append(TableRow([quantity.label, *cells], quantity, name != "quality", "words"))
         yield Table(heads, rows, "headline", abreast=_ABREAST)
+        if self.against and len(self.controllers) > 1:
+            yield from self._differences(looks or {})
         for name, why in self.too_little.items():
             yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
         for name, why in self.failed.items():
             # whole documents name failures at their beginning
             yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
+
+    def difference(self, row: Row, name: str) -> Interval:
+        """Difference of a column from `against` in a metric: the mean over seeds of both, with its 95 % interval."""
+        return paired(row.values.get(name, {}), row.values[self.against])
+
+    def _differences(self, looks: Mapping[str, Any]) -> Iterator[Block]:
+        """Makes the table of differences from the first column."""
+        names = [name for name in self.controllers if name != self.against]
+        heads = [Column(""), *(Column(Phrase(name, look=looks.get(name))) for name in names)]
+        rows = []
+        for row in self.rows:
+            cells = []
+            for name in names:
+                value = self.difference(row, name)
+                sure = value.half is not None and abs(value.mean) > value.half
+                failed = FAILED if name in self.failed else ""
+                cells.append(Number(row.metric, value, "sure" if sure else "", failed, signed=True))
+            rows.append(TableRow([row.label, *cells], row.metric))
+        yield Paragraph(["Differences from ", Phrase(self.against, "code"), ", of runs with the same seed:"])
+        yield Table(heads, rows, abreast=_ABREAST)
 
     def _row(self, row: Row, *, detail: bool = False) -> TableRow:
         cells = [
@@ -186,10 +215,17 @@ class ComparisonTable(Displayable):
                 "runs": cell.count,
                 "best": name in row.best.labels,
                 "sure": row.best.sure if name in row.best.labels else None,
+                **self._difference_data(row, name),
             }
             for row in self.rows
             for name, cell in row.cells.items()
         ]
+
+    def _difference_data(self, row: Row, name: str) -> dict[str, Any]:
+        if not self.against or name == self.against:
+            return {}
+        value = self.difference(row, name)
+        return {"difference": finite(value.mean), "difference_half_interval_95": value.half}
 
 
 def _subject(run: RunLike) -> Mapping[str, Any]:

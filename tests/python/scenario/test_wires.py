@@ -205,7 +205,9 @@ def test_what_is_on_goes_on_and_a_switch_in_the_middle_of_a_group_changes_no_byt
         moves = [{"time": f"{at}ms", "flow": "call", "key": "repair", "value": on} for at, on in switches]
         lossy = {"links.leg.loss": "10%", "links.leg.capacity": "500kbps", "flows.call.media.repair": repair}
         made = lower(Scenario.parse(CALL, changes={**lossy, "moves": moves}))
-        return _core.run(json.dumps({**made.ir, "bytes": in_bytes}), made.inputs.traces, made.inputs.python, None).digest
+        return _core.run(
+            json.dumps({**made.ir, "bytes": in_bytes}), made.inputs.traces, made.inputs.python, None
+        ).digest
 
     assert digest((4321, True), (5000, True)) == digest()
     switches = [(at, index % 2 == 1) for index, at in enumerate(range(2003, 12_000, 611))]

@@ -34,6 +34,7 @@ from tidegate.scenario.model import Model
 ABSENT = {
     "Scenario.description": "text",
     "Scenario.source": "text",
+    "Scenario.variants": "of comparisons",
     "Flow.external": "the driver's",
     "EncoderVideo": "in no usual build",
     "External": "the driver's",

@@ -46,6 +46,8 @@ class Source:
     """The files of a call that was recorded elsewhere."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """The reasons why controllers have no runs, by controller."""
+    against: str = ""
+    """Label from whose runs the differences of the others are shown, where these are variants of it."""
 
     @property
     def controllers(self) -> list[str]:
@@ -117,5 +119,6 @@ def _as_source(source: Any) -> Source:
         scenario=metadata.get("scenario"),
         versions=dict(metadata.get("versions", {})),
         recorded=metadata.get("imported", {}),
+        against=next(iter(runs)) if getattr(source, "variants", {}) else "",
         **{name: getattr(source, name) for name in optional if hasattr(source, name)},
     )

@@ -72,7 +72,7 @@ def document(source: Source) -> Document:
     looks = view.looks_of(groups)
     # a flow that is copied on its path has several receivers
     single = not any(view.subject_of(run) in view.copied(run.summary) for run in runs)
-    headline = [_headline(groups, source.failed, looks)] if single else []
+    headline = [_headline(groups, source, looks)] if single else []
     pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
     numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(runs)]
     if source.recorded:
@@ -108,11 +108,12 @@ def _facts(source: Source, groups: Groups) -> list[str]:
     ]
 
 
-def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Look]) -> Section:
+def _headline(groups: Groups, source: Source, looks: Mapping[str, Look]) -> Section:
     seeds = max(map(len, groups.values()))
     means = f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t)." if seeds > 1 else ""
-    best = "The best controller is determined by paired differences, seed by seed." if len(groups) > 1 else ""
-    blocks = ComparisonTable.of(groups, failed).blocks(looks)
+    word = "column" if source.against else "controller"
+    best = f"The best {word} is determined by paired differences, seed by seed." if len(groups) > 1 else ""
+    blocks = ComparisonTable.of(groups, source.failed, against=source.against).blocks(looks)
     return Section(
         "In numbers",
         [*blocks, *notes("Rows without the name of a flow are about the subject flow.", means, best, detail=True)],

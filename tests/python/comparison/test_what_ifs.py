@@ -1,0 +1,146 @@
+"""Variants of a scenario side by side: their columns, their luck, their differences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidegate
+from support import Cli
+from tidegate import Comparison, Run, Scenario
+from tidegate.errors import InputError, ScenarioError
+from tidegate.output.document import Table
+
+HOME = """duration = "10s"
+
+[[links]]
+name = "uplink"
+capacity = "1.5Mbps"
+delay = "20ms"
+
+[[flows]]
+name = "call"
+media = {}
+"""
+FAR = {"links.uplink.delay": "80ms"}
+SCREAM = {"controller": "scream"}
+
+
+def base() -> Scenario:
+    return Scenario.parse(HOME, "home.toml")
+
+
+def _controller(run: Run) -> Any:
+    media = run.scenario.flows[0].media
+    return media and media.controller
+
+
+def test_columns_are_the_scenario_and_its_variants_with_the_same_luck() -> None:
+    done = tidegate.compare(
+        scenario=base(), variants={"far": FAR, "other": SCREAM, "far other": {**FAR, **SCREAM}}, seeds=2
+    )
+    assert done.controllers == ["home", "far", "other", "far other"]
+    plain, far = base(), base().with_changes(FAR)
+    other = {"flows.call.media.controller": "scream"}
+    alone = [plain, far, plain.with_changes(other), far.with_changes(other)]
+    for name, scenario in zip(done.controllers, alone, strict=True):
+        assert [run.digest for run in done.runs[name]] == [tidegate.run(scenario, seed=seed).digest for seed in (1, 2)]
+    assert done.variants == {"home": {}, "far": FAR, "other": SCREAM, "far other": {**FAR, **SCREAM}}
+
+
+def test_differences_are_of_the_same_seeds() -> None:
+    done = tidegate.compare(scenario=base(), variants={"far": FAR}, seeds=3)
+    rates = [[run.metrics("call")["receive_rate_bps"] for run in done.runs[name]] for name in ("home", "far")]
+    row = next(row for row in done.table.rows if row.key == "receive_rate_bps")
+    difference = done.table.difference(row, "far")
+    np.testing.assert_allclose(difference.mean, np.mean(np.subtract(rates[1], rates[0])))
+    # Student's t for three runs
+    assert difference.half is not None
+    np.testing.assert_allclose(
+        difference.half, 4.3027 * np.std(np.subtract(rates[1], rates[0]), ddof=1) / 3**0.5, rtol=1e-4
+    )
+    data = [entry for entry in done.table.to_data() if entry["metric"] == "receive_rate_bps"]
+    assert ["difference" in entry for entry in data] == [False, True]
+    assert data[1]["difference"] == difference.mean
+    assert len([block for block in done.table.blocks() if isinstance(block, Table)]) == 2
+    controllers = tidegate.compare(["gcc", "fixed"], base())
+    assert not controllers.variants
+    assert all("difference" not in entry for entry in controllers.table.to_data())
+
+
+def test_the_first_variant_may_be_the_scenario_as_it_is_and_all_have_one_controller() -> None:
+    done = tidegate.compare(["fixed:500kbps"], base(), variants={"today": {}, "far": FAR})
+    assert done.controllers == ["today", "far"]
+    assert {_controller(run) for runs in done.runs.values() for run in runs} == {"fixed:500kbps"}
+
+
+def test_a_scenario_may_have_its_variants() -> None:
+    table = '\n[[variants]]\nname = "today"\n\n[[variants]]\nname = "far"\nset = { "links.uplink.delay" = "80ms" }\n'
+    stated = Scenario.parse(HOME + table, "home.toml")
+    assert Scenario.parse(stated.to_toml()).variants == stated.variants
+    done = tidegate.compare(scenario=stated)
+    assert done.controllers == ["today", "far"]
+    assert done.runs["far"][0].digest == tidegate.run(base().with_changes(FAR)).digest
+    # they change nothing else
+    assert tidegate.run(stated).digest == tidegate.run(base()).digest
+    assert tidegate.compare(["gcc", "fixed"], stated).controllers == ["gcc", "fixed"]
+
+
+def test_they_are_saved_loaded_and_reported(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(HOME)
+    out = tmp_path / "out"
+    args = ["--scenario", str(tmp_path / "home.toml"), "--variant", "far: links.uplink.delay=80ms", "--seeds", "2"]
+    shown = cli("compare", *args, "--variant", "far: links.uplink.queue.time=50ms", "--out", str(out))
+    assert shown.code == 0, shown.err
+    assert "Differences from home, of runs with the same seed:" in shown.out
+    again = Comparison.load(out)
+    assert again.variants == {"home": {}, "far": {"links.uplink.delay": "80ms", "links.uplink.queue.time": "50ms"}}
+    assert again.table.against == "home"
+    assert again.runs["far"][0].scenario.links[0].delay == 80_000_000
+    assert "Differences from" in (out / "report.html").read_text()
+    data = json.loads(cli("compare", *args, "--json").out)
+    assert data["variants"]["far"] == FAR
+    diffed = cli("diff", str(out), str(out))
+    assert diffed.code == 0, diffed.err
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["far"], '--variant far: expected NAME: KEY=VALUE, such as "far: links.uplink.delay=80ms"'),
+        ([": links.uplink.delay=1ms"], "expected NAME: KEY=VALUE"),
+        (["far: links.uplink.delay"], "expected NAME: KEY=VALUE"),
+        (["far: links.uplink.delay=1ms", "far: links.uplink.delay=2ms"], "the key is given twice"),
+        (["far: links.uplink.delay=soon"], 'variant far: scenario: links.uplink.delay: found "soon"'),
+        (["far: links.up.delay=1ms"], "variant far: links.up.delay: no entry of links is called up"),
+        (["other: controller=gc"], "variant other: gc: there is no such controller; did you mean gcc?"),
+        (["home: links.uplink.delay=1ms"], "variant home: found the scenario's own name; expected another"),
+        (["far: links.uplink.delay=1ms", "near:"], "variant near: found no changed value; expected a setting, as in"),
+    ],
+)
+def test_what_is_wrong_is_told(cli: Cli, tmp_path: Path, texts: list[str], said: str) -> None:
+    (tmp_path / "home.toml").write_text(HOME)
+    options = [part for text in texts for part in ("--variant", text)]
+    refused = cli("compare", "--scenario", str(tmp_path / "home.toml"), *options)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_controllers_times_variants_are_a_sweep() -> None:
+    with pytest.raises(
+        InputError, match=r"found 2 controllers beside variants; expected at most one: `tidegate sweep`"
+    ):
+        tidegate.compare(["gcc", "nada"], base(), variants={"far": FAR})
+    with pytest.raises(InputError, match="a real program is compared with controllers alone"):
+        tidegate.compare(["program:true"], base(), variants={"far": FAR})
+
+
+@pytest.mark.parametrize("name", ["", " x", "x" * 65])
+def test_names_of_variants_have_their_form(name: str) -> None:
+    variants: list[Any] = [{"name": name, "set": FAR}]
+    with pytest.raises(ScenarioError, match=r"variants\[1\]\.name"):
+        Scenario.from_dict({**base().to_dict(), "variants": variants})
