@@ -276,7 +276,8 @@ def compare(
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]
     """
-    controllers = list(controllers)
+    # a name in place of a list is refused by the function that reads it
+    controllers = controllers if isinstance(controllers, str) else list(controllers)
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(DEFAULT if scenario is None else scenario)
     if not controllers and not variants:
         variants = _stated(base)

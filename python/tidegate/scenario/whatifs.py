@@ -1,4 +1,4 @@
-"""What-ifs: named variants of a scenario, which `tidegate compare` runs side by side."""
+"""Named variants of a scenario, which `tidegate compare` runs side by side."""
 
 from __future__ import annotations
 

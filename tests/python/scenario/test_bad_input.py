@@ -170,8 +170,7 @@ CASES = [
          "fixed: `rate` is 0, expected a number from 1 to 1000000000000 bit/s"),
     Case("named twice", ("compare", "gcc", "gcc"), "gcc: the contender is listed twice"),
     # usage
-    Case("no controller", ("compare",), "found neither a controller nor a variant; expected controllers, such as gcc nada, "
-         "or --variant"),
+    Case("no controller", ("compare",), "found neither a controller nor a variant; expected controllers, such as gcc nada, or --variant"),
     Case("no such command", ("comapre", "gcc"), "No such command 'comapre'. Did you mean 'compare'?\n(see tidegate --help)"),
     Case("no seeds", ("compare", "gcc", "--seeds", "0"),
          "Invalid value for '--seeds': Input should be greater than or equal to 1\n(see tidegate compare --help)"),
