@@ -38,6 +38,9 @@ def moved(flow: str) -> str:
     return f'[[moves]]\ntime = "1s"\nflow = "{flow}"\nkey = "running"\nvalue = true\n'
 
 
+OTHER_PATH = '[[moves]]\ntime = "1s"\nflow = "a"\nkey = "path"\nvalue = ["wire"]\n'
+
+
 STATEMENTS: list[tuple[str, str, str]] = [
     (PHONE, moved("a"), ""),
     (PHONE.replace("}", ', start = "500ms" }'), moved("a"), ""),
@@ -45,6 +48,7 @@ STATEMENTS: list[tuple[str, str, str]] = [
     (COMING, TO_GROUP + COUPLED, ""),
     (SEVERAL, FROM_GROUP + COUPLED, '20: couplings[1].flows[2]: "b" is sent from each of several users, "group"; expected flows of one sender'),
     (SEVERAL, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, whose begin and end follow from its user\'s arrival and cannot be moved'),
+    (PHONE, OTHER_PATH, '14: moves[1]: path: found phone; expected a call whose ends are no users of a radio network, whose path is the radio network\'s'),
     (COMING, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, whose begin and end follow from its user\'s arrival and cannot be moved'),
     (PHONE.replace("}", ', stop = "1s" }') + ', { name = "x" }', TO_GROUP.replace("group", "x") + moved("a").replace("true", "false").replace("1s", "0s"), '20: moves[1].time: found "0s"; expected a time after a begins (0s)'),
     (PHONE.replace("}", ', start = "500ms", stop = "1s" }'), 'start = "700ms"\n' + TO_GROUP.replace("group", "phone") + moved("a"), '22: moves[1].flow: found "a"; its user "phone" is not there at its start (1.2s)'),

@@ -2,9 +2,9 @@
 
 use crate::engine::world::World;
 use crate::refusal::{Refusal, ensure};
-use crate::scenario::LinkSpec;
+use crate::scenario::{LinkSpec, Scenario};
 use crate::traffic::leg::TcpLeg;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::{FlowId, NodeId, Port};
 
 /// Place of the sending end of a flow.
@@ -42,8 +42,6 @@ pub(super) struct Place {
     pub(super) ends: [End; 2],
     /// The points at which they are.
     pub(super) points: [String; 2],
-    /// Whether one of them is a user of a radio network.
-    pub(super) by_radio: bool,
 }
 
 /// Another path of a call, before it has routes.
@@ -58,6 +56,8 @@ pub(super) struct OtherPath {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     links: Vec<NamedLink>,
+    /// Points that are users of radio networks, where no other path begins or ends.
+    users: BTreeSet<String>,
     pub(super) legs: Legs,
     places: BTreeMap<String, Place>,
 }
@@ -71,14 +71,19 @@ struct NamedLink {
 }
 
 impl Calls {
-    /// No calls over these links, whose nodes are numbered in this order.
-    pub(super) fn over(links: &[LinkSpec]) -> Self {
+    /// No calls over the links of a scenario, whose nodes are numbered in their order.
+    pub(super) fn over(scenario: &Scenario) -> Self {
         let named = |LinkSpec { name, from, to, .. }: &LinkSpec| NamedLink {
             name: name.clone(),
             from: from.clone(),
             to: to.clone(),
         };
-        Self { links: links.iter().map(named).collect(), ..Self::default() }
+        let users = scenario.radios.iter().flat_map(|radio| &radio.users);
+        Self {
+            links: scenario.links.iter().map(named).collect(),
+            users: users.map(|user| user.name.clone()).collect(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn add(&mut self, flow: &str, place: Place) {
@@ -103,12 +108,9 @@ impl Calls {
         path: &[String],
         back: &[String],
     ) -> Result<OtherPath, Refusal> {
-        let Place { call, flow, other, ends: [near, far], points: [from, to], by_radio } =
-            self.place(flow)?;
-        ensure(!by_radio, || radio_user(from))?;
+        let Place { call, flow, other, ends: [near, far], points: [from, to] } = self.place(flow)?;
         let (forward, backward) = (self.along(path, [from, to])?, self.along(back, [to, from])?);
         let way = |hops: &[Hop], end: &End| self.legs.on(*call, hops).into_iter().chain([*end]).collect();
-        let nodes = |hops: &[Hop]| hops.iter().map(|&(node, _)| node).collect();
         let mut flows = vec![(*flow, nodes(&forward))];
         flows.extend(other.map(|other| (other, nodes(&backward))));
         Ok(OtherPath { flows, ways: [(*near, way(&forward, far)), (*far, way(&backward, near))] })
@@ -117,8 +119,13 @@ impl Calls {
     /// The hops of a path over these links, from one point to another.
     ///
     /// # Errors
-    /// When a link is not there, or does not begin where the one before it ends.
+    /// When a link is not there, does not begin where the one before it ends, or a user of a radio network is at an end.
     pub(super) fn along(&self, names: &[String], [from, to]: [&str; 2]) -> Result<Vec<Hop>, Refusal> {
+        if let Some(user) = [from, to].into_iter().find(|point| self.users.contains(*point)) {
+            let expected =
+                "a call whose ends are no users of a radio network, whose path is the radio network's";
+            return Err(Refusal::new("path", user, expected));
+        }
         ensure(names.len() < World::LONGEST_ROUTE, || {
             let expected = format!("at most {} links", World::LONGEST_ROUTE - 1);
             Refusal::new("path", format!("{} links", names.len()), expected)
@@ -144,8 +151,7 @@ impl Calls {
     }
 }
 
-/// The refusal of another path of a user of a radio network.
-pub(super) fn radio_user(point: &str) -> Refusal {
-    let expected = "a call whose ends are no users of a radio network, whose path is the radio network's";
-    Refusal::new("path", point, expected)
+/// The nodes of a path.
+pub(super) fn nodes(path: &[Hop]) -> Vec<NodeId> {
+    path.iter().map(|&(node, _)| node).collect()
 }

@@ -50,9 +50,4 @@ impl<'a> Graph<'a> {
         hops.extend(down.map(|user| air(user, false)));
         Some(hops)
     }
-
-    /// Whether a point is a user of a radio network.
-    pub(super) fn is_user(&self, point: &str) -> bool {
-        self.users.contains_key(point)
-    }
 }

@@ -80,7 +80,6 @@ impl Builder<'_> {
                 other: other.map(|other| FlowId(other as u32)),
                 ends,
                 points: [from.clone(), to.clone()],
-                by_radio: self.graph.is_user(from) || self.graph.is_user(to),
             };
             self.calls.add(name, place);
             for (index, change) in scenario.moves.iter().enumerate() {

@@ -18,7 +18,7 @@ use crate::record::member::MemberInfo;
 use crate::record::target::{INTERVAL, Sharing};
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
-use crate::scenario::calls::Calls;
+use crate::scenario::calls::{Calls, nodes};
 use crate::scenario::external::External;
 use crate::scenario::moves::{CallChange, Moves, PathChange, of_flows};
 use crate::scenario::run::Run;
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
             nodes: Vec::new(),
             routes: Vec::new(),
             external: External::default(),
-            calls: Calls::over(&scenario.links),
+            calls: Calls::over(scenario),
             changes: BTreeMap::new(),
             leg_infos: Vec::new(),
         };
@@ -319,11 +319,6 @@ impl<'a> Builder<'a> {
 /// Whether the rate of a flow's media can follow a controller: that of audio and of constant packets cannot.
 fn adapts(media: &MediaSpec) -> bool {
     media.video.as_ref().is_some_and(|video| !matches!(video.source, VideoSource::Cbr { .. }))
-}
-
-/// The nodes of a path.
-fn nodes(path: &[(NodeId, Port)]) -> Vec<NodeId> {
-    path.iter().map(|&(node, _)| node).collect()
 }
 
 /// The refusal of two nodes that no path connects.

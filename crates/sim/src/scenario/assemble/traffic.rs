@@ -1,9 +1,9 @@
 //! Flows other than media: UDP, TCP, and those of the driver.
 
-use super::{Builder, Refusal, nodes};
+use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::calls::radio_user;
+use crate::scenario::calls::nodes;
 use crate::scenario::moves::{CallChange, PathChange, at_move};
 use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpSpec};
 use crate::traffic::Sink;
@@ -67,11 +67,7 @@ impl Builder<'_> {
         let moves = scenario.moves.iter().enumerate();
         for (index, change) in moves.filter(|(_, change)| change.flow.as_ref() == Some(&flow.name)) {
             let Some(path) = &change.path else { continue };
-            let users = [&flow.from, &flow.to].into_iter().find(|point| self.graph.is_user(point));
-            let path = match users {
-                Some(user) => Err(radio_user(user)),
-                None => self.calls.along(path, [&flow.from, &flow.to]),
-            };
+            let path = self.calls.along(path, [&flow.from, &flow.to]);
             let path = path.map_err(|refusal| at_move(index, &refusal))?;
             let routes = vec![((source, Port::ZERO), self.route(&path, sink))];
             let flows = vec![(id, nodes(&path))];
