@@ -130,6 +130,12 @@ impl Packet {
         }
     }
 
+    /// Whether any of its fragments meets the event that `happens` draws, once for each of them in turn.
+    #[inline]
+    pub fn any_fragment(&self, mut happens: impl FnMut() -> bool) -> bool {
+        (0..=self.fragments).fold(false, |any, _| happens() || any)
+    }
+
     /// Bytes on the wire, with the IP headers of its fragments.
     #[inline]
     #[must_use]

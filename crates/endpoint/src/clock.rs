@@ -1,5 +1,6 @@
 //! The clock of an endpoint.
 
+use crate::reception::rtp_clock;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{RemoteTime, Span, Stream, Time};
 
@@ -53,6 +54,11 @@ impl Drift {
     #[must_use]
     pub fn elapsed(self, time: Time) -> Time {
         time + self.of(time - Time::ZERO)
+    }
+
+    /// The RTP timestamp of media at `time` with `rate` ticks a second.
+    pub(crate) fn rtp_timestamp(self, time: Time, rate: u32) -> u32 {
+        rtp_clock(self.elapsed(time), rate)
     }
 }
 

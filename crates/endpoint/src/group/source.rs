@@ -1,7 +1,7 @@
 //! State that a member keeps of another one: its stream, the losses of it, and the round-trip time.
 
 use super::flow;
-use crate::reception::{Reception, rtp_clock};
+use crate::reception::Reception;
 use crate::settings::VIDEO_CLOCK;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
@@ -111,10 +111,5 @@ impl Source {
         let repaired: Vec<Missing> =
             damaged.map(|losses| losses.extract_if(.., avoided).collect()).unwrap_or_default();
         repaired.into_iter().map(|loss| loss.detected)
-    }
-
-    /// `time` in RTP timestamps, which are the same for all members.
-    pub(super) fn timestamp(time: Time) -> u32 {
-        rtp_clock(time, VIDEO_CLOCK)
     }
 }

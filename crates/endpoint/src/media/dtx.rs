@@ -5,7 +5,7 @@
 //! learns of it, and leaves out the empty ones (`WebRtcOpus_Encode`, modules/audio_coding/codecs/opus/opus_interface.cc).
 //! A muted track is silence to the encoder.
 
-use super::{Bounds, Frame, Source};
+use super::{Bounds, Frame, Source, in_order};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
@@ -40,9 +40,7 @@ impl Dtx {
         if *interval <= Span::ZERO {
             return Err(format!("the interval of packets in silence is {interval}; it must be positive"));
         }
-        let ordered =
-            mutes.iter().all(|&(from, to)| from < to) && mutes.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-        if !ordered {
+        if !in_order(mutes) {
             return Err(format!("the times at which audio is muted are not in order: {mutes:?}"));
         }
         Ok(Self { source, settings, mute: 0, last: None })

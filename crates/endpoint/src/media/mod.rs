@@ -376,6 +376,11 @@ impl Carry {
     }
 }
 
+/// Whether these stretches of time, each up to its second instant, are in order and apart.
+pub(crate) fn in_order(stretches: &[(Time, Time)]) -> bool {
+    stretches.iter().all(|&(from, to)| from < to) && stretches.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

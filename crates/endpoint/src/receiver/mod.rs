@@ -116,7 +116,6 @@ impl Receiver {
                 gone: None,
             })
             .collect();
-        let repair = ReceiverRepair::new(&settings);
         let video = settings.streams.iter().position(|stream| stream.kind == MediaKind::Video);
         let ssrcs: Vec<u32> = settings.streams.iter().map(|stream| stream.ssrc).collect();
         let half = settings.half.map(|half| {
@@ -129,7 +128,7 @@ impl Receiver {
             streams,
             by_type,
             half,
-            repair,
+            repair: video.and_then(|video| ReceiverRepair::new(settings.repair, video, Time::ZERO)),
             repairs: video.map(|video| (settings.repair, video)),
             transport: TransportNumbers::default(),
             drift,

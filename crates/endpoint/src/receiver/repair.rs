@@ -7,7 +7,7 @@ use crate::repair::Repair;
 use crate::repair::missing::{ArrivalKind, FramePosition, Missing};
 use crate::repair::parity::{Decoder, Header};
 use crate::repair::resend::OSN;
-use crate::settings::{MediaKind, ReceiveSettings};
+use crate::settings::MediaKind;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::driver::Driver;
 use tidegate_core::record::RepairRecord;
@@ -31,14 +31,8 @@ pub(super) struct ReceiverRepair {
 }
 
 impl ReceiverRepair {
-    /// `None` where nothing is repaired.
-    pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
-        let video = settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?;
-        Self::of(settings.repair, video, Time::ZERO)
-    }
-
-    /// Repair of the stream `video` from a time on.
-    fn of(repair: Repair, video: usize, from: Time) -> Option<Self> {
+    /// Repair of the stream `video` from a time on; `None` where nothing is repaired.
+    pub(super) fn new(repair: Repair, video: usize, from: Time) -> Option<Self> {
         let any = repair.nack.is_some() || repair.pli.is_some() || repair.fec.is_some();
         any.then_some(Self {
             video,
@@ -63,7 +57,7 @@ impl Receiver {
     /// Ends repair, or begins it anew.
     pub(crate) fn switch_repair(&mut self, now: Time, on: bool, out: &mut dyn Driver) {
         let Some((settings, video)) = self.repairs.filter(|_| on != self.repair.is_some()) else { return };
-        self.repair = if on { ReceiverRepair::of(settings, video, now) } else { None };
+        self.repair = if on { ReceiverRepair::new(settings, video, now) } else { None };
         if let Some(playout) = &mut self.streams[video].playout {
             playout.set_requests(on && settings.nack.is_some(), on && settings.pli.is_some());
             playout.set_first_repairable(None);

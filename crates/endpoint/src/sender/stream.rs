@@ -8,7 +8,6 @@ use super::pushback::CwndFrameDropper;
 use crate::breaker::Traffic;
 use crate::clock::Drift;
 use crate::packetizer::{Extensions, Queued};
-use crate::reception::rtp_clock;
 use crate::settings::{BelowMin, MediaKind, Signalled};
 use tidegate_core::record::VideoStep;
 use tidegate_core::rng::Draws;
@@ -289,7 +288,9 @@ impl OutStream {
             }
             let first = Queued {
                 since: now,
-                timestamp: rtp_clock(self.drift.elapsed(now), self.signalled.clock_rate)
+                timestamp: self
+                    .drift
+                    .rtp_timestamp(now, self.signalled.clock_rate)
                     .wrapping_add(self.timestamp_offset),
                 frame: number,
                 payload: 0,
@@ -421,7 +422,7 @@ impl OutStream {
     }
 
     pub(super) fn timestamp(&self, now: Time) -> u32 {
-        rtp_clock(self.drift.elapsed(now), self.signalled.clock_rate).wrapping_add(self.timestamp_offset)
+        self.drift.rtp_timestamp(now, self.signalled.clock_rate).wrapping_add(self.timestamp_offset)
     }
 
     /// Counts a packet that leaves with the transport-wide number `transport`; returns its RTP sequence number. Padding

@@ -4,6 +4,7 @@ use super::{
     EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,
     RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, largest_rtp,
 };
+use crate::media;
 use crate::packetizer::Extensions;
 use tidegate_core::{Rate, Span};
 
@@ -130,9 +131,7 @@ impl SendSettings {
                      {REQUESTS_MAX}"
                 ));
             }
-            let ordered = stream.pauses.iter().all(|&(from, to)| from < to)
-                && stream.pauses.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-            if !ordered {
+            if !media::in_order(&stream.pauses) {
                 return Some(format!(
                     "the pauses of stream {name} are not in order of time: {:?}",
                     stream.pauses

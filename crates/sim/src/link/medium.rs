@@ -147,9 +147,7 @@ impl Medium {
         }
         self.last = arrival.max(self.last);
         // each of its fragments can be lost, and then all of it is
-        let lost = self.loss.as_mut().is_some_and(|loss| {
-            (0..=packet.fragments).fold(false, |lost, _| loss.takes(served.finish) || lost)
-        });
+        let lost = self.loss.as_mut().is_some_and(|loss| packet.any_fragment(|| loss.takes(served.finish)));
         let overload = self.overload.as_mut().is_some_and(|overload| overload.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
         let refused = self.ecn == EcnPath::Drop && packet.ecn.is_capable();

@@ -244,6 +244,14 @@ impl Run {
         Ok(self)
     }
 
+    /// Refuses a time that the run has passed, or that is after its end.
+    fn is_to_come(&self, time: Time) -> Result<(), Refusal> {
+        let (from, end) = (self.reached(), Time::ZERO + self.duration);
+        ensure((from..=end).contains(&time), || {
+            Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
+        })
+    }
+
     /// Plans a change of a link while it runs, as a move of the scenario would: it is made before all other events at
     /// `time`, and after the changes already planned for that time.
     ///
@@ -251,10 +259,7 @@ impl Run {
     /// When there is no managed link of that name, a value is out of its range, nothing changes, or the time is not
     /// within [`Run::reached`] and the end.
     pub fn plan(&mut self, link: &str, time: Time, change: LinkChange) -> Result<(), Refusal> {
-        let (from, end) = (self.reached(), Time::ZERO + self.duration);
-        ensure((from..=end).contains(&time), || {
-            Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
-        })?;
+        self.is_to_come(time)?;
         ensure(!change.is_empty(), || {
             Refusal::from("found no change; expected capacity, delay or another key of links")
                 .at(&format!("links.{link}"))
@@ -270,10 +275,7 @@ impl Run {
     /// When there is no such flow, its ends are not joined so, nothing changes, or the time is not within
     /// [`Run::reached`] and the end.
     pub fn plan_call(&mut self, flow: &str, time: Time, change: &CallMove) -> Result<(), Refusal> {
-        let (from, end) = (self.reached(), Time::ZERO + self.duration);
-        ensure((from..=end).contains(&time), || {
-            Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
-        })?;
+        self.is_to_come(time)?;
         for change in self.changes_of_call(flow, time, change)? {
             self.moves.add(time, Change::Call(change));
         }

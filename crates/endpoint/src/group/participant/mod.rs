@@ -7,7 +7,7 @@ use super::source::{Missing, Source};
 use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
 use crate::rtcp::members::Members;
 use crate::rtcp::schedule::{Due, Profile, Schedule, Timing};
-use crate::settings::{RtcpMode, SettingsError};
+use crate::settings::{RtcpMode, SettingsError, VIDEO_CLOCK};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, RtpBody};
@@ -176,7 +176,7 @@ impl Participant {
     fn send_media(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) =
-            (media.size(), Source::timestamp(self.settings.clock.settings.drift.elapsed(now)));
+            (media.size(), self.settings.clock.settings.drift.rtp_timestamp(now, VIDEO_CLOCK));
         let OutgoingPacket { sequence, frame, avoids } = media.take(now);
         let body = Body::Rtp(RtpBody {
             timestamp,
@@ -223,7 +223,7 @@ impl Participant {
             rtcp::Packet::SenderReport(SenderReport {
                 ssrc: self.ssrc,
                 ntp: ntp::timestamp(self.settings.clock.date(now)),
-                rtp_timestamp: Source::timestamp(self.settings.clock.settings.drift.elapsed(now)),
+                rtp_timestamp: self.settings.clock.settings.drift.rtp_timestamp(now, VIDEO_CLOCK),
                 packet_count: self.media.as_ref().map_or(0, Media::packets) as u32,
                 octet_count: self.rtp_bytes as u32,
                 blocks,

@@ -219,20 +219,16 @@ impl Netem {
 
     /// Loses a packet, or lets it wait; its copy, if there is one, goes the same way before it does.
     fn pass(&mut self, now: Time, mut packet: Box<Packet>, copy: Option<Packet>, out: &mut Outbox) {
-        let mut lost = false;
-        for _ in 0..=packet.fragments {
-            lost |= self.loss.takes(&self.settings.loss, &mut self.numbers.loss, &mut self.luck);
-        }
+        let lost = packet
+            .any_fragment(|| self.loss.takes(&self.settings.loss, &mut self.numbers.loss, &mut self.luck));
         let lost = lost && !(self.settings.ecn && out.mark(now, &mut packet));
         // a packet that is lost and doubled goes once
         let copy = match (copy, lost) {
             (None, true) => return Self::drop(now, packet, Cause::Loss, out),
             (copy, lost) => copy.filter(|_| !lost),
         };
-        let mut corrupt = false;
-        for _ in 0..=packet.fragments {
-            corrupt |= self.numbers.corrupt.happens(self.settings.corrupt.probability, &mut self.luck);
-        }
+        let corrupt = packet
+            .any_fragment(|| self.numbers.corrupt.happens(self.settings.corrupt.probability, &mut self.luck));
         if self.packets() >= u64::from(self.settings.limit) {
             return Self::drop(now, packet, Cause::Queue, out);
         }

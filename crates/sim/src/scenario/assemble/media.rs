@@ -114,11 +114,7 @@ impl Builder<'_> {
         let path = self.graph.path(&flow.from, &flow.to).ok_or_else(|| no_path(&flow.from, &flow.to))?;
         let back = self.way_back(flow)?;
         let [path, back] = [path, back].map(|path| self.calls.legs.on(index, &path));
-        let seed = self.seed(&flow.name);
-        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
-        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
-        (caller.clock.settings, callee.clock.settings) =
-            (clock_of(scenario, &flow.from), clock_of(scenario, &flow.to));
+        let [mut caller, mut callee] = ends(scenario, flow);
         connect(&mut caller, &mut callee, flow, index, make)?;
         if let Some(peer) = pair {
             connect(&mut callee, &mut caller, &scenario.flows[peer], peer, make)?;
@@ -149,6 +145,16 @@ impl Builder<'_> {
     }
 }
 
+/// The ends of a flow, sender and receiver, with their clocks, before they send or receive.
+fn ends(scenario: &Scenario, flow: &FlowSpec) -> [EndpointSettings; 2] {
+    let seed = seed_of(scenario, &flow.name);
+    [("sender", &flow.from), ("receiver", &flow.to)].map(|(role, node)| {
+        let mut end = EndpointSettings::new(format!("{}.{role}", flow.name), seed);
+        end.clock.settings = clock_of(scenario, node);
+        end
+    })
+}
+
 /// The settings of the two ends, sender and receiver, of the only flow of `scenario`, for callers that drive them
 /// without a world.
 ///
@@ -167,11 +173,7 @@ pub fn endpoint_settings(
         return Err(Refusal::new("media.pair", name, "no pair: a flow in one direction")
             .at(&format!("flows.{}", flow.name)));
     }
-    let seed = seed_of(scenario, &flow.name);
-    let settings = |role: &str| EndpointSettings::new(format!("{}.{role}", flow.name), seed);
-    let (mut sender, mut receiver) = (settings("sender"), settings("receiver"));
-    (sender.clock.settings, receiver.clock.settings) =
-        (clock_of(scenario, &flow.from), clock_of(scenario, &flow.to));
+    let [mut sender, mut receiver] = ends(scenario, flow);
     connect(&mut sender, &mut receiver, flow, 0, make)
         .map_err(|refusal| refusal.at(&format!("flows.{}", flow.name)))?;
     Ok([sender, receiver])
