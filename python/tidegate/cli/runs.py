@@ -200,7 +200,7 @@ def compare(
             update={"flows": [flow for index, flow in enumerate(network.flows) if index != compared]}
         )
         say_what_code_is_run(scenario, others.code)
-    if sessions := comparison.sessions_of(names, network, seeds) if not variants else []:
+    if not variants and (sessions := comparison.sessions_of(names, network, seeds)):
         say_duration(sessions)
     with (
         results_only(),

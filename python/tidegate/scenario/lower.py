@@ -160,11 +160,9 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
         "links": [entry for link in scenario.links for entry in link.to_ir(reading)],
         "flows": [entry for flow in scenario.flows for entry in flow.to_ir(reading)],
     }
-    for key in ("couplings", "sessions"):
+    for key in ("couplings", "sessions", "clocks"):
         if entries := getattr(scenario, key):
             ir[key] = lowered(entries, reading)
-    if scenario.clocks:
-        ir["clocks"] = {name: clock.to_ir(reading) for name, clock in scenario.clocks.items()}
     if scenario.moves:
         ir["moves"] = moves.to_ir(scenario, reading)
     return ir, reading.inputs

@@ -106,4 +106,6 @@ def lowered(value: Any, reading: Reading) -> Any:
             return int(value)
         case list() | tuple():
             return [lowered(element, reading) for element in value]
+        case dict():
+            return {key: lowered(element, reading) for key, element in value.items()}
     return value

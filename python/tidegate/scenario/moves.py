@@ -161,7 +161,7 @@ class Move(Model):
         for link in self.value:
             if link not in links:
                 yield Problem((*path, "value"), _unknown(link, links, "link"))
-            elif _other(link) not in links:
+            elif other_direction(link) not in links:
                 reason = f'"{link}" has no other direction, which the call\'s feedback needs'
                 yield Problem((*path, "value"), f"found {show(self.value)}; {reason}")
 
@@ -341,10 +341,10 @@ def way_back(path: Sequence[str]) -> list[str]:
     >>> way_back(["wifi", "core.back"])
     ['core', 'wifi.back']
     """
-    return [_other(link) for link in reversed(path)]
+    return [other_direction(link) for link in reversed(path)]
 
 
-def _other(link: str) -> str:
+def other_direction(link: str) -> str:
     """Name of the other direction of a link."""
     return link.removesuffix(".back") if link.endswith(".back") else f"{link}.back"
 

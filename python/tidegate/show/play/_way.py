@@ -8,6 +8,7 @@ from itertools import islice
 
 from tidegate._core import Trace
 from tidegate.scenario.lower import Ir
+from tidegate.scenario.moves import other_direction
 from tidegate.scenario.ways import Ways
 
 
@@ -31,7 +32,7 @@ def paths(ir: Ir, begin: str, end: str) -> list[list[str]]:
     """Paths from a point to another whose links have another direction: the flow's own one comes first."""
     names = {link["name"] for link in ir["links"]}
     own = [link["name"] for link in Ways(ir).between(begin, end)]
-    there_and_back = [link for link in ir["links"] if _other(link["name"]) in names]
+    there_and_back = [link for link in ir["links"] if other_direction(link["name"]) in names]
 
     def further(point: str, path: list[str], seen: set[str]) -> Iterator[list[str]]:
         if point == end:
@@ -45,10 +46,6 @@ def paths(ir: Ir, begin: str, end: str) -> list[list[str]]:
         return [own]
     others = (path for path in further(begin, [], {begin}) if path != own)
     return [own, *islice(others, _MOST_PATHS - 1)]
-
-
-def _other(link: str) -> str:
-    return link.removesuffix(".back") if link.endswith(".back") else f"{link}.back"
 
 
 def _mean(link: Ir, traces: Sequence[Trace], duration: int) -> float:
