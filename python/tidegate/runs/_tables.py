@@ -8,6 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tidegate import _core
 from tidegate._core import Table
 from tidegate.control.contenders import as_typed
@@ -20,6 +23,9 @@ SIDES = ("sender", "receiver")
 
 _CONTROLLERS = "flow_controller"
 """Column of `flows` with the engine's names of controllers."""
+
+_EVENT_TIMES = ("t_s", "begin_s", "length_s")
+"""Columns of times (s) of things that happened, which are known in every row; pictures draw them."""
 
 
 def _as_typed(table: Table) -> Table:
@@ -35,6 +41,13 @@ def _as_typed(table: Table) -> Table:
             for name, values in columns
         ]
     )
+
+
+def _check_finite(file: Path, column: str, times: npt.NDArray[Any]) -> None:
+    finite = np.isfinite(times) if times.dtype.kind in "fiu" else np.zeros(len(times), bool)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InputError(f"{file}: {column} of row {row} is {times[row]}; expected a time in seconds")
 
 
 class Fresh:
@@ -70,9 +83,13 @@ class Saved(Contents):
     def get(self, name: str) -> Table:
         file = self.file(f"{name}.parquet")
         try:
-            return _core.read_parquet(str(file))
+            table = _core.read_parquet(str(file))
         except (OSError, ValueError) as error:
             raise InputError(f"{file}: cannot be read: {error}") from None
+        for column in _EVENT_TIMES:
+            if column in table.columns:
+                _check_finite(file, column, table.to_numpy(column))
+        return table
 
     def capture(self, side: str) -> bytes | None:
         return self._bytes(capture_file(side))

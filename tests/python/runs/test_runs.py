@@ -91,6 +91,12 @@ def test_a_damaged_run(once: Run, tmp_path: Path) -> None:
     (folder / "truth.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match=r"truth.parquet: cannot be read: "):
         Run.load(folder).table("truth")
+    flows, late = ["call"], np.array([1.0])
+    for column, value in (("t_s", np.array([np.nan])), ("begin_s", np.array([np.inf])), ("length_s", ["long"])):
+        columns = {"t_s": late, "flow": flows, "begin_s": late, "length_s": late} | {column: value}
+        tidegate.Table.of(list(columns.items())).write_parquet(str(folder / "without_picture.parquet"))
+        with pytest.raises(InputError, match=rf"without_picture.parquet: {column} of row 0 is .*; expected a time"):
+            Run.load(folder).table("without_picture")
     (folder / "run.json").write_text('{"format": 1}')
     with pytest.raises(
         InputError, match=r"run\.json: the file is damaged: without base, digest, name, scenario, seed, summary"
