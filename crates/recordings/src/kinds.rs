@@ -46,11 +46,13 @@ pub struct Format {
 /// Longest gap in sequence numbers; a longer one means that the stream began anew.
 pub(crate) const MAX_GAP: u16 = 3000;
 
+/// Largest clock rate in Hz.
+pub(crate) const MAX_CLOCK: f64 = 192_000.0;
+
 /// Whether a timestamp can follow another one `ticks` behind it, `seconds` later: it is no further ahead than the fastest
 /// clock allows, and back by no more than frames that refer to later ones are.
 pub(crate) fn follows(ticks: i32, seconds: f64) -> bool {
-    /// Largest clock rate, in Hz, and the length of time by which stamps may be off.
-    const MAX_CLOCK: f64 = 192_000.0;
+    /// Seconds by which stamps may be off.
     const SLACK: f64 = 1.0;
     (-MAX_CLOCK * SLACK..=MAX_CLOCK * (seconds.max(0.0) + SLACK)).contains(&f64::from(ticks))
 }

@@ -85,6 +85,8 @@ pub struct Point {
     pub encrypted: bool,
     /// Whether `received` includes packets that FEC restored: Chromium's log has them among the packets received.
     pub restored: bool,
+    /// The first time at which the recorder's times step back in the order of the file, and by how much.
+    pub set_back: Option<(Nanos, Nanos)>,
 }
 
 impl Point {
@@ -133,6 +135,7 @@ impl Point {
             formats: BTreeMap::new(),
             encrypted: false,
             restored: true,
+            set_back: None,
         }
     }
 }

@@ -11,7 +11,7 @@ from tidegate.comparison import Comparison
 from tidegate.comparison.sweeping import SweepResult
 from tidegate.difference.settings import Settings
 from tidegate.errors import InputError
-from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, Metric, finite, metric
+from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, RECORDED, Metric, finite, metric
 from tidegate.results.quality import verdict_on
 from tidegate.results.stats import BySeed
 from tidegate.runs import Run
@@ -101,7 +101,7 @@ def _of_run(run: Run) -> Side:
     links = {f"link {link['link']}": link for link in run.summary["links"]}
     sessions = {f"session {name}": view.session_sums(members) for name, members in view.sessions(run.summary).items()}
     tables: list[tuple[Mapping[str, Mapping[str, Any]], Sequence[str]]] = [
-        (flows, (*HEADLINE, *PICTURES)),
+        (flows, RECORDED if recorded else (*HEADLINE, *PICTURES)),
         # whether a link clears ECN fields is one of its settings
         (links, [name for name in LINKS if name != "bleached"]),
         (sessions, MEMBERS),

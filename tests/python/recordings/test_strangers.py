@@ -106,6 +106,54 @@ def test_rtp_beside_others_on_one_port_stays_found(tmp_path: Path) -> None:
     assert [flow["packets_sent"] for flow in run.summary["flows"]] == [COUNT, COUNT]
 
 
+def test_the_key_of_a_telephone_is_a_call_by_itself(tmp_path: Path) -> None:
+    """RFC 4733 section 2.3: one timestamp, durations that grow, and an SSRC of a test tool that is not random."""
+
+    def key(n: int, duration: int) -> bytes:
+        return struct.pack("!BBHII", 0x80, 101, n, 17632, 14) + struct.pack("!BBH", 0, 10, duration)
+
+    packets = [(START + n / 50, udp(A, B, key(n, 320 * n))) for n in range(8)]
+    assert counts(read(tmp_path, pcap(packets)))[0][:2] == ("outgoing", 8)
+    shrinking = [(START + n / 50, udp(A, B, key(n, 320 * (9 - n)))) for n in range(8)]
+    with pytest.raises(InputError, match="found no RTP but 8 datagrams to port 5000"):
+        read(tmp_path, pcap(shrinking))
+
+
+@pytest.mark.parametrize("profile", [0xBEDE, 0x1000])
+def test_header_extensions_tell_a_stream_whose_timestamps_stand_still(profile: int, tmp_path: Path) -> None:
+    """Packets that look for the bandwidth before the first picture, from a server whose SSRC is 2."""
+
+    def probe(n: int, profile: int) -> bytes:
+        return struct.pack("!BBHII", 0x90, 96, n, 0, 2) + struct.pack("!HHI", profile, 1, 0x310001C2 + n) + bytes(900)
+
+    packets = [(START + n / 1000, udp(A, B, probe(n, profile))) for n in range(13)]
+    assert counts(read(tmp_path, pcap(packets)))[0][:2] == ("outgoing", 13)
+    others = [(START + n / 1000, udp(A, B, probe(n, 0xBEDE if n < 12 else 1))) for n in range(13)]
+    with pytest.raises(InputError, match="found no RTP but 13 datagrams to port 5000"):
+        read(tmp_path, pcap(others))
+
+
+def test_retransmissions_are_found_beside_what_they_repeat(tmp_path: Path) -> None:
+    """Their timestamps are those of packets from half a minute before, in no order, and there are few of them."""
+    video = [(START + n / 50, udp(A, B, rtp(n, 0x1234567, kind=96, stamp=1800 * n + 5_000_000))) for n in range(60)]
+    repeated = [(START + n / 3, udp(A, B, rtp(n, 0xABCDEF0, kind=97, stamp=(n % 3 + 1) * 1_000_000))) for n in range(4)]
+    alone = [
+        (START + 1 / 7 + n / 7, udp(A, B, rtp(n, 0xBBBBBB0, kind=97, stamp=2_000_000 - 900_000 * n))) for n in range(2)
+    ]
+    run = read(tmp_path, pcap(video + repeated + alone))
+    assert counts(run)[0][:2] == ("outgoing", 66)
+    assert "66 RTP packets in 3 streams" in remarks(run)
+    # what has no neighbours is no stream
+    with pytest.raises(InputError, match="found no RTP but 4 datagrams to port 5000"):
+        read(tmp_path, pcap(repeated))
+
+
+def test_one_of_a_kind_is_not_said_in_the_plural(tmp_path: Path) -> None:
+    packets = [(packet.at, packet.ip()) for packet in call()]
+    run = read(tmp_path, pcap([*packets, (START, udp(A, B, vpn(1), ports=(7, 7)))]))
+    assert "left out of the capture: 1 datagram to port 7" in remarks(run)
+
+
 def test_one_ssrc_on_two_ports_is_two_streams(tmp_path: Path) -> None:
     packets = [
         (START + n / 50 + port / 1e7, udp(B, A, rtp(n + 1000 * (port - 6000), 7), ports=(port, port), hops=60))
@@ -171,7 +219,7 @@ def test_a_clock_that_nothing_tells_gives_no_jitter(tmp_path: Path) -> None:
     packets = [(START + n / 50, udp(B, A, rtp(n, 7, stamp=1300 * n, kind=96), hops=60)) for n in range(100)]
     run = read(tmp_path, pcap(packets))
     assert "media_jitter_ms_mean" not in run.metrics("incoming")
-    assert "the clock rate of 1 streams is not known" in remarks(run)
+    assert "the clock rate of 1 stream is not known" in remarks(run)
 
 
 def test_a_session_description_tells_the_clock(tmp_path: Path) -> None:

@@ -91,9 +91,10 @@ def test_a_damaged_run(once: Run, tmp_path: Path) -> None:
     (folder / "truth.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match=r"truth.parquet: cannot be read: "):
         Run.load(folder).table("truth")
-    flows, late = ["call"], np.array([1.0])
-    for column, value in (("t_s", np.array([np.nan])), ("begin_s", np.array([np.inf])), ("length_s", ["long"])):
-        columns = {"t_s": late, "flow": flows, "begin_s": late, "length_s": late} | {column: value}
+    one_second = np.array([1.0])
+    wrong: dict[str, Any] = {"t_s": np.array([np.nan]), "begin_s": np.array([np.inf]), "length_s": ["long"]}
+    for column, value in wrong.items():
+        columns: dict[str, Any] = dict.fromkeys(wrong, one_second) | {"flow": ["call"], column: value}
         tidegate.Table.of(list(columns.items())).write_parquet(str(folder / "without_picture.parquet"))
         with pytest.raises(InputError, match=rf"without_picture.parquet: {column} of row 0 is .*; expected a time"):
             Run.load(folder).table("without_picture")

@@ -46,12 +46,12 @@ def rtp(number: int, ssrc: int, size: int = 172, *, stamp: int | None = None, ki
     return struct.pack("!BBHII", 0x80, kind, number % 65536, stamp % 2**32, ssrc) + bytes(size - 12)
 
 
-def pcap(packets: Iterable[Timed], link: int = RAW) -> bytes:
-    """A capture of frames, with times in seconds."""
+def pcap(packets: Iterable[Timed], link: int = RAW, *, by_time: bool = True) -> bytes:
+    """A capture of frames, with times in seconds; in the order that is given if it is not by time."""
     head = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)
     rows = (
         struct.pack("<IIII", int(at), round(at % 1 * 1e9), len(frame), len(frame)) + frame
-        for at, frame in sorted(packets, key=lambda row: row[0])
+        for at, frame in (sorted(packets, key=lambda row: row[0]) if by_time else packets)
     )
     return head + b"".join(rows)
 

@@ -19,7 +19,7 @@ mod turn;
 pub use place::At;
 
 use crate::kinds::{Format, Formats};
-use crate::point::{Point, Rtcp, Rtp, Traffic};
+use crate::point::{MILLI, Nanos, Point, Rtcp, Rtp, Traffic};
 use crate::problem::{Problem, Problems};
 use layers::{Carrier, Counts, Datagram, LINKS, Layers};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +60,8 @@ pub struct Capture<'a> {
     pub packets: usize,
     /// Parts that could not be read, file by file.
     pub problems: Vec<Problems>,
+    /// The first time at which the times of a file step back, and by how much.
+    set_back: Option<(Nanos, Nanos)>,
     /// Sentences on packets that are in the capture more than once, for the user to read.
     pub remarks: Vec<String>,
 }
@@ -76,6 +78,8 @@ impl<'a> Capture<'a> {
     pub fn read(files: &[&'a [u8]], certain: Option<SocketAddr>) -> Result<Self, (usize, Problem)> {
         /// Bits of the number of an interface in its file.
         const INTERFACE_BITS: u32 = 12;
+        /// Largest step back between packets of an interface whose clock runs: several queues are not in one order.
+        const OUT_OF_ORDER: Nanos = 20 * MILLI;
         let mut capture = Self { certain, ..Self::default() };
         let mut layers = Layers::default();
         for (number, bytes) in files.iter().enumerate() {
@@ -91,8 +95,14 @@ impl<'a> Capture<'a> {
                 continue;
             }
             let packets = &mut capture.packets;
+            let (set_back, mut latest) = (&mut capture.set_back, BTreeMap::new());
             let mut take = |frame: file::Frame<'a>| {
                 *packets += 1;
+                let latest = latest.entry(frame.interface).or_insert(frame.at);
+                if frame.at < *latest - OUT_OF_ORDER {
+                    set_back.get_or_insert((*latest, *latest - frame.at));
+                }
+                *latest = frame.at;
                 if LINKS.contains(&frame.link) {
                     layers.add(&frame, (number as u32) << INTERFACE_BITS | frame.interface);
                 } else {
@@ -310,7 +320,8 @@ impl<'a> Capture<'a> {
         // SRTCP does not decode as RTCP: an index and a tag follow the packet (RFC 3711 section 3.4), and they do not
         // look like the beginning of another one
         let encrypted = readable[0] > readable[1];
-        Point { sent, received, streams: Vec::new(), formats, encrypted, restored: false }
+        let set_back = self.set_back;
+        Point { sent, received, streams: Vec::new(), formats, encrypted, restored: false, set_back }
     }
 
     /// The number of frames from one end to the other that may hold RTP and could not be read.
@@ -352,7 +363,7 @@ impl<'a> Capture<'a> {
         for (carrier, name) in [(Carrier::Turn, "a TURN server"), (Carrier::Tcp, "TCP")] {
             let count = carried(carrier);
             if count > 0 {
-                sentences.push(format!("{count} datagrams of the call went through {name}"));
+                sentences.push(format!("{} of the call went through {name}", plural(count, "datagram")));
             }
         }
         let left_out = self.left_out(Some(addresses));
@@ -379,7 +390,7 @@ impl<'a> Capture<'a> {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         let mut parts: Vec<String> =
-            counts.iter().take(LISTED).map(|(name, count)| format!("{count} {name}")).collect();
+            counts.iter().take(LISTED).map(|(name, count)| names::counted(*count, name)).collect();
         let further: usize = counts.iter().skip(LISTED).map(|(_, count)| count).sum();
         if further > 0 {
             parts.push(format!("{further} of other kinds"));

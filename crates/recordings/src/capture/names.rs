@@ -69,3 +69,21 @@ pub(super) fn protocol(datagram: &Datagram<'_>) -> Cow<'static, str> {
         _ => format!("{UNKNOWN}{}", datagram.to.port()).into(),
     }
 }
+
+/// A count and the name of what is counted, which is plural where it is no abbreviation.
+pub(super) fn counted(count: usize, name: &str) -> String {
+    /// Words of names, and the same of a single frame or packet.
+    const SINGULAR: [(&str, &str); 8] = [
+        ("frames that end ", "frame that ends "),
+        ("frames that were ", "frame that was "),
+        ("packets that are ", "packet that is "),
+        ("frames", "frame"),
+        ("datagrams", "datagram"),
+        ("fragments", "fragment"),
+        ("packets", "packet"),
+        ("tunnels", "tunnel"),
+    ];
+    let words = SINGULAR.iter().find(|(plural, _)| count == 1 && name.contains(plural));
+    let name = words.map_or_else(|| name.to_owned(), |(plural, singular)| name.replacen(plural, singular, 1));
+    format!("{count} {name}")
+}

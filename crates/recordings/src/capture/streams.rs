@@ -1,12 +1,13 @@
 //! Tells RTP from other datagrams: a stream is at least three packets of one SSRC between two addresses whose sequence
 //! numbers and timestamps go on. The first two bits alone, which are 10 in RTP, are the same in one of four datagrams of
-//! DNS, NetBIOS, IKE or a VPN.
+//! DNS, NetBIOS, IKE or a VPN. Between the same two ports as such a stream, two packets whose numbers go on are enough:
+//! a stream of retransmissions repeats old timestamps.
 
 use super::dumps::UNSPECIFIED;
 use super::layers::Datagram;
 use crate::kinds::{MAX_GAP, follows};
 use crate::point::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use tidegate_core::wire::rtp::Header;
 
@@ -65,8 +66,16 @@ struct Progress {
     forward: usize,
     /// Packets for which that is not so.
     astray: usize,
+    /// Packets whose number alone follows that of the last.
+    numbered: usize,
+    /// Packets for which that is not so.
+    misnumbered: usize,
     /// Whether all timestamps are the same.
     is_still: bool,
+    /// Whether all packets have header extensions of RFC 8285.
+    is_extended: bool,
+    /// Duration of the last packet's event, while all packets are events of a telephone (RFC 4733 section 2.3).
+    event: Option<u16>,
     /// A bit for each payload type.
     types: u128,
 }
@@ -75,15 +84,19 @@ struct Progress {
 pub(crate) const MIN_PACKETS: usize = 3;
 
 impl Progress {
-    fn new(sequence: u16, timestamp: u32, at: Nanos) -> Self {
+    fn new(sequence: u16, timestamp: u32, at: Nanos, event: Option<u16>) -> Self {
+        let first = (timestamp, at);
         let last = (sequence, timestamp, at);
-        Self { last, first: (timestamp, at), forward: 0, astray: 0, is_still: true, types: 0 }
+        let (forward, astray, numbered, misnumbered) = (0, 0, 0, 0);
+        let (is_still, is_extended) = (true, true);
+        Self { last, first, forward, astray, numbered, misnumbered, is_still, is_extended, event, types: 0 }
     }
 
-    fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos) {
+    fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos, event: Option<u16>) {
         const LONGEST: i16 = MAX_GAP as i16;
         let (last_sequence, last_timestamp, last_at) = self.last;
         self.is_still &= timestamp == self.first.0;
+        self.event = self.event.zip(event).filter(|(before, now)| before <= now).map(|(_, now)| now);
         let ahead = sequence.wrapping_sub(last_sequence) as i16;
         let ticks = timestamp.wrapping_sub(last_timestamp) as i32;
         let elapsed = (at - last_at) as f64 / 1e9;
@@ -91,12 +104,13 @@ impl Progress {
             // the same again, or late
             0 if ticks == 0 => (),
             late if (-LONGEST..0).contains(&late) => (),
-            1..=LONGEST if follows(ticks, elapsed) => {
-                self.forward += 1;
-                self.last = (sequence, timestamp, at);
-            }
             _ => {
-                self.astray += 1;
+                let is_numbered = (1..=LONGEST).contains(&ahead);
+                self.numbered += usize::from(is_numbered);
+                self.misnumbered += usize::from(!is_numbered);
+                let goes_on = is_numbered && follows(ticks, elapsed);
+                self.forward += usize::from(goes_on);
+                self.astray += usize::from(!goes_on);
                 self.last = (sequence, timestamp, at);
             }
         }
@@ -107,11 +121,34 @@ impl Progress {
         const MAX_STILL: Nanos = 10_000_000_000;
         /// Numbers below it are counts or versions, and no random SSRC or timestamp (RFC 3550 sections 5.1 and 8.1).
         const LEAST_RANDOM: u32 = 0x1_0000;
-        let goes_on = !self.is_still
-            || (ssrc >= LEAST_RANDOM
-                && self.first.0 >= LEAST_RANDOM
-                && self.last.2 - self.first.1 < MAX_STILL);
+        let is_random = ssrc >= LEAST_RANDOM && self.first.0 >= LEAST_RANDOM;
+        let is_told = is_random || self.is_extended || self.event.is_some();
+        let goes_on = !self.is_still || (is_told && self.last.2 - self.first.1 < MAX_STILL);
         self.forward + 1 >= MIN_PACKETS && self.forward >= self.astray && goes_on
+    }
+
+    /// Whether it is a stream, given that there are others between the same two ports.
+    fn is_stream_beside(&self) -> bool {
+        self.numbered > self.misnumbered
+    }
+}
+
+/// Whether a packet has header extensions in one of the two forms of RFC 8285 (sections 4.2 and 4.3).
+fn has_extensions(datagram: &[u8]) -> bool {
+    const EXTENSION: u8 = 0x10;
+    let Some(first) = datagram.first().filter(|&first| first & EXTENSION != 0) else { return false };
+    let behind_sources = 12 + 4 * usize::from(first & 0x0f);
+    matches!(datagram.get(behind_sources..behind_sources + 2), Some([0xbe, 0xde] | [0x10, 0x00..=0x0f]))
+}
+
+/// The duration of an event in the payload of a packet without extensions; `None` if that has another size.
+fn event_duration(datagram: &[u8]) -> Option<u16> {
+    match datagram {
+        // the keys of a telephone (RFC 4733 section 3.2)
+        [0x80, _, _, _, _, _, _, _, _, _, _, _, 0..=15, _volume, high, low] => {
+            Some(u16::from_be_bytes([*high, *low]))
+        }
+        _ => None,
     }
 }
 
@@ -149,14 +186,25 @@ fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
         let (Some(key), Some(bytes)) = (key(datagram), datagram.payload.get(1..8)) else { continue };
         let sequence = u16::from_be_bytes([bytes[1], bytes[2]]);
         let timestamp = u32::from_be_bytes([bytes[3], bytes[4], bytes[5], bytes[6]]);
+        let event = event_duration(&datagram.payload);
         progress
             .entry(key)
-            .and_modify(|progress| progress.add(sequence, timestamp, datagram.at))
-            .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at))
-            .types |= 1 << (bytes[0] & 0x7f);
+            .and_modify(|progress| progress.add(sequence, timestamp, datagram.at, event))
+            .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at, event));
+        if let Some(progress) = progress.get_mut(&key) {
+            progress.types |= 1 << (bytes[0] & 0x7f);
+            progress.is_extended &= has_extensions(&datagram.payload);
+        }
     }
     let is_certain =
         |&(from, to, _): &Key| from == UNSPECIFIED || certain.is_some_and(|end| end == from || end == to);
-    let streams = progress.into_iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
+    let sure = progress.iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
+    let sure: BTreeSet<Key> = sure.map(|(&key, _)| key).collect();
+    let ports: BTreeSet<(SocketAddr, SocketAddr)> =
+        sure.iter().flat_map(|&(from, to, _)| [(from, to), (to, from)]).collect();
+    let is_beside =
+        |key: &Key, progress: &Progress| ports.contains(&(key.0, key.1)) && progress.is_stream_beside();
+    let streams =
+        progress.into_iter().filter(|(key, progress)| sure.contains(key) || is_beside(key, progress));
     streams.map(|(key, progress)| (key, progress.types)).collect()
 }

@@ -2,6 +2,7 @@
 //! and their fates.
 
 mod single_sided;
+mod stamps;
 mod two_sided;
 
 use crate::feedback::FeedbackHistory;
@@ -143,9 +144,12 @@ impl Session {
                 .push(format!("clock rates of streams are told by the pace of their timestamps: {rates}"));
         }
         if unknown > 0 {
-            self.remarks.push(format!(
-                "the clock rate of {unknown} streams is not known: they have no jitter by RTP timestamps"
-            ));
+            self.remarks.push(match unknown {
+                1 => "the clock rate of 1 stream is not known: it has no jitter by RTP timestamps".to_owned(),
+                _ => format!(
+                    "the clock rates of {unknown} streams are not known: they have no jitter by RTP timestamps"
+                ),
+            });
         }
     }
 

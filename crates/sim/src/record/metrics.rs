@@ -186,10 +186,10 @@ rows! {
         jitter_ms_max: Metric => "jitter, maximum", "ms", lower, 1.0, 2;
         "Mean interarrival jitter (RFC 3550 section 6.4.1) of audio and video packets, by their RTP timestamps: it \
          includes waiting at the sender and the spread of a frame's packets."
-        media_jitter_ms_mean: Metric => "jitter from capture, mean", "ms", lower, 1.0, 2;
+        media_jitter_ms_mean: Metric => "jitter by RTP timestamps, mean", "ms", lower, 1.0, 2;
         "Maximum of the interarrival jitter (RFC 3550 section 6.4.1) of audio and video packets, by their RTP \
          timestamps: it includes waiting at the sender and the spread of a frame's packets."
-        media_jitter_ms_max: Metric => "jitter from capture, maximum", "ms", lower, 1.0, 2;
+        media_jitter_ms_max: Metric => "jitter by RTP timestamps, maximum", "ms", lower, 1.0, 2;
         "`met` if loss is at most 1 %, mean latency at most 150 ms and mean jitter at most 30 ms (Vardhan and Reddy, \
          section 3); otherwise the limits exceeded: loss, delay, jitter. Media that waits or is skipped at the sender \
          counts."

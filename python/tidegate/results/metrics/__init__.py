@@ -14,7 +14,7 @@ from types import MappingProxyType
 from tidegate import _core
 from tidegate.results.metrics.model import Metric, catalogue, finite
 
-__all__ = ["COUNTED", "FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
+__all__ = ["COUNTED", "FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "RECORDED", "Metric", "finite", "metric"]
 
 
 _PARTS = {part: [(Metric(*row[:7], headline=row[7] > 0), row[7]) for row in rows] for part, rows in _core.METRICS}
@@ -43,6 +43,17 @@ PICTURES: tuple[str, ...] = tuple(entry.name for entry in _FURTHER["pictures"] i
 
 COUNTED: tuple[str, ...] = tuple(entry.name for entry in _FURTHER["recorded"] if entry.headline)
 """Names of the further metrics that tables show for a recorded call, in order."""
+
+RECORDED: tuple[str, ...] = (
+    *("packets_sent", "sending_rate_bps", "packets_received"),
+    *HEADLINE,
+    "media_jitter_ms_mean",
+    *COUNTED,
+)
+"""Names of all metrics that tables show for a recorded call, in order.
+
+The packets are among them because a capture of one place may tell nothing else.
+"""
 
 
 def metric(name: str) -> Metric:

@@ -31,7 +31,7 @@ from tidegate.output.document import (
     notes,
 )
 from tidegate.output.palette import Look
-from tidegate.results.metrics import COUNTED, HEADLINE, MEMBERS, PICTURES, Metric, metric
+from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, RECORDED, Metric, metric
 from tidegate.results.quality import verdict, verdict_on
 from tidegate.results.stats import Interval
 from tidegate.show import played, view
@@ -74,7 +74,8 @@ def document(source: Source) -> Document:
     single = not any(view.subject_of(run) in view.copied(run.summary) for run in runs)
     headline = [_headline(groups, source, looks)] if single else []
     pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
-    numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(runs)]
+    brief = RECORDED if source.recorded else (*HEADLINE, *PICTURES)
+    numbers = [*_flows(groups, looks, brief), *of_members.section(groups), *_network(runs)]
     if source.recorded:
         numbers += seen.section(runs[0])
     alone = len(runs) == 1
@@ -155,10 +156,13 @@ def _trails(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Trail]:
             yield Trail(looks[label], [*(small if len(small) > 1 else []), mean_dot(label, small)], label)
 
 
-def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
-    """Yields a section with a row for each flow; none without flows between two ends."""
-    brief = _defined(groups, (*HEADLINE, *COUNTED, *PICTURES))
-    details = _defined(groups, _DETAILS)
+def _flows(groups: Groups, looks: Mapping[str, Look], names: Sequence[str]) -> Iterator[Section]:
+    """Yields a section with a row for each flow; none without flows between two ends.
+
+    Short forms have the metrics of these names alone.
+    """
+    brief = _defined(groups, names)
+    details = _defined(groups, (name for name in _DETAILS if name not in names))
     answers = _defined(groups, ("quality", "quality_network"))
     heads = [Column("flow"), Column("controller", left=True)]
     heads += [Column(quantity.label, quantity, detail=quantity not in brief) for quantity in (*brief, *details)]
@@ -244,5 +248,5 @@ def _reproduce(source: Source, groups: Groups) -> Section:
 
 
 def _definitions(groups: Groups) -> Details:
-    names = dict.fromkeys((*HEADLINE, *COUNTED, *PICTURES, *_DETAILS, "quality", "quality_network", *MEMBERS))
+    names = dict.fromkeys((*RECORDED, *PICTURES, *_DETAILS, "quality", "quality_network", *MEMBERS))
     return definitions(_defined(groups, names))
