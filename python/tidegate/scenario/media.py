@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from tidegate.control import registry as controllers
 from tidegate.control.classes import name_of
@@ -16,7 +16,7 @@ from tidegate.scenario.model import Model, StatedDefaults, lowered
 from tidegate.scenario.repair import Repair
 from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
-from tidegate.units import Duration, Rate, Size, show
+from tidegate.units import Duration, Quantity, Rate, Size, show
 
 if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
@@ -42,6 +42,16 @@ class Controller(Model):
     """Name of the controller, or `python:module:Class`, `python:file.py:Class`, `onnx:file`, `alphartc:file.py`."""
     preset: str = ""
     """Preset that the settings of the controller start from; empty: the default preset."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_units(cls, values: Any) -> Any:
+        """Writes quantities as files do: with a unit for the engine, and as numbers for a class, which has no units."""
+        if not isinstance(values, dict):
+            return values
+        name = values.get("name")
+        form = int if isinstance(name, str) and name.startswith("python:") else str
+        return {key: form(value) if isinstance(value, Quantity) else value for key, value in values.items()}
 
     @property
     def settings(self) -> dict[str, Scalar]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import Cli
-from tidegate import Scenario, ScenarioError, TidegateError, scenario_for, sweep
+from tidegate import Rate, Scenario, ScenarioError, Size, TidegateError, scenario_for, sweep
 from tidegate.cli.options import changes
 
 MINE = """\
@@ -200,3 +200,18 @@ def test_text_is_a_value_whatever_its_lines() -> None:
         "description": "one\ntwo # three",
         "name": [1, 2],
     }
+
+
+def test_a_setting_with_a_unit_stays_one(tmp_path: Path) -> None:
+    """Given as a quantity, it is written and changed like the text in a file; a class gets the number."""
+    base = Scenario.load("home-broadband").with_changes(duration="2s")
+    key = "flows.call.media.controller"
+    changed = base.with_changes({key: {"name": "tfrc", "segment": Size("500B")}})
+    assert changed == base.with_changes({key: {"name": "tfrc", "segment": "500B"}})
+    again = tmp_path / "again.toml"
+    again.write_text(changed.to_toml())
+    assert Scenario.load(again).to_toml() == changed.with_changes(duration="2s").to_toml() == changed.to_toml()
+    of_class = base.with_changes({key: {"name": "python:mine.py:Mine", "limit": Rate("50kbps")}})
+    media = of_class.flows[0].media
+    assert media is not None
+    assert media.controller.settings == {"limit": 50_000}  # type: ignore[union-attr]
