@@ -3,7 +3,7 @@
 
 use crate::event_log::Stream;
 use crate::frequent::most_frequent;
-use crate::point::Rtp;
+use crate::point::{Nanos, Rtp};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::Kind;
 
@@ -60,30 +60,39 @@ pub(crate) fn follows(ticks: i32, seconds: f64) -> bool {
 /// The formats of session descriptions by port and payload type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Formats {
-    by_port: BTreeMap<(u16, u8), Format>,
+    /// Formats with the times from which on they hold: a later call may give a port's types other formats.
+    by_port: BTreeMap<(u16, u8), Vec<(Nanos, Format)>>,
     /// `None` where descriptions contradict each other.
     by_type: BTreeMap<u8, Option<Format>>,
+    /// Number of formats of ports.
+    count: usize,
 }
 
 impl Formats {
-    /// Adds the format of a payload type at a port; the first description of a port counts.
-    pub(crate) fn add(&mut self, port: u16, payload_type: u8, format: Format) {
-        /// Largest number of ports; a forged file could describe many.
+    /// Adds the format of a payload type at a port, from a description at a time; descriptions come in the order of time.
+    pub(crate) fn add(&mut self, at: Nanos, port: u16, payload_type: u8, format: Format) {
+        /// Largest number of formats; a forged file could describe many.
         const MAX_FORMATS: usize = 4096;
-        if self.by_port.len() < MAX_FORMATS {
-            self.by_port.entry((port, payload_type)).or_insert(format);
-            let by_type = self.by_type.entry(payload_type).or_insert(Some(format));
-            *by_type = by_type.filter(|known| *known == format);
+        if self.count >= MAX_FORMATS {
+            return;
         }
+        let formats = self.by_port.entry((port, payload_type)).or_default();
+        if formats.last().is_none_or(|&(_, last)| last != format) {
+            formats.push((at, format));
+            self.count += 1;
+        }
+        let by_type = self.by_type.entry(payload_type).or_insert(Some(format));
+        *by_type = by_type.filter(|known| *known == format);
     }
 
-    /// The format of a payload type that goes to a port, or else to any port.
+    /// The format of a payload type that goes to a port at a time, or else to any port.
     #[must_use]
-    pub fn get(&self, port: u16, payload_type: u8) -> Option<Format> {
-        self.by_port
-            .get(&(port, payload_type))
-            .copied()
-            .or_else(|| self.by_type.get(&payload_type).copied().flatten())
+    pub fn get(&self, at: Nanos, port: u16, payload_type: u8) -> Option<Format> {
+        let of_port = self.by_port.get(&(port, payload_type)).and_then(|formats| {
+            let before = formats.partition_point(|&(since, _)| since <= at);
+            Some(formats.get(before.saturating_sub(1))?.1)
+        });
+        of_port.or_else(|| self.by_type.get(&payload_type).copied().flatten())
     }
 }
 
@@ -171,10 +180,6 @@ fn clock(ssrc: u32, packets: &[&Rtp], formats: &BTreeMap<u32, Format>) -> (Optio
 /// not increase, or if no rate is near.
 fn pace(packets: &[&Rtp]) -> Option<u32> {
     const MIN_SECONDS: f64 = 0.1;
-    /// Rates of most payloads, and how far a short recording may be from them.
-    const USUAL: ([u32; 4], f64) = ([8_000, 16_000, 48_000, VIDEO], 1.25);
-    /// Rates of few payloads (RFC 3551 table 4, RFC 3640), which only a steady pace shows.
-    const RARE: ([u32; 6], f64) = ([11_025, 12_000, 22_050, 24_000, 32_000, 44_100], 1.02);
     let (first, last) = (packets.first()?, packets.last()?);
     let seconds = (last.at - first.at) as f64 / 1e9;
     let mut ticks = 0i64;
@@ -184,8 +189,16 @@ fn pace(packets: &[&Rtp]) -> Option<u32> {
     if seconds < MIN_SECONDS || ticks <= 0 {
         return None;
     }
-    let rate = ticks as f64 / seconds;
-    let distance = |clock: u32| (rate / f64::from(clock)).max(f64::from(clock) / rate);
+    nearest_clock(ticks as f64 / seconds)
+}
+
+/// The clock rate of some payload that is near a pace in Hz.
+pub(crate) fn nearest_clock(pace: f64) -> Option<u32> {
+    /// Rates of most payloads, and how far a short recording may be from them.
+    const USUAL: ([u32; 4], f64) = ([8_000, 16_000, 48_000, VIDEO], 1.25);
+    /// Rates of few payloads (RFC 3551 table 4, RFC 3640), which only a steady pace shows.
+    const RARE: ([u32; 6], f64) = ([11_025, 12_000, 22_050, 24_000, 32_000, 44_100], 1.02);
+    let distance = |clock: u32| (pace / f64::from(clock)).max(f64::from(clock) / pace);
     let within = |(clocks, limit): (&[u32], f64)| {
         let near = clocks.iter().copied().filter(|&clock| distance(clock) <= limit);
         near.min_by(|&a, &b| distance(a).total_cmp(&distance(b)))

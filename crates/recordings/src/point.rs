@@ -85,8 +85,8 @@ pub struct Point {
     pub encrypted: bool,
     /// Whether `received` includes packets that FEC restored: Chromium's log has them among the packets received.
     pub restored: bool,
-    /// The first time at which the recorder's times step back in the order of the file, and by how much.
-    pub set_back: Option<(Nanos, Nanos)>,
+    /// Times at which the recorder's times step back in the order of the file, and by how much.
+    pub set_back: Vec<(Nanos, Nanos)>,
 }
 
 impl Point {
@@ -135,7 +135,7 @@ impl Point {
             formats: BTreeMap::new(),
             encrypted: false,
             restored: true,
-            set_back: None,
+            set_back: Vec::new(),
         }
     }
 }

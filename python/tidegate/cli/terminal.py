@@ -110,5 +110,6 @@ def print_run(run: Run) -> None:
     """Prints a run: its name, seed and digest, and the tables of its flows, sessions and links."""
     from tidegate.output.terminal import console, show
 
-    console().print(f"{run.name}, seed {run.seed}, digest {run.digest}\n")
+    luck = "" if run.about.get("imported") else f", seed {run.seed}"
+    console().print(f"{run.name}{luck}, digest {run.digest}\n")
     show(run.document())

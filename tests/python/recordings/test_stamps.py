@@ -50,6 +50,14 @@ def test_one_way_whose_times_step_back(tmp_path: Path) -> None:
     )
 
 
+def test_other_packets_of_another_day_are_no_step(tmp_path: Path) -> None:
+    """Files that were put one behind the other, with one call in one of them."""
+    speech = [(START + n / 50, udp(A, B, rtp(n, 7))) for n in range(100)]
+    other = [(START + day + n, udp(A, "192.0.2.9", bytes(20))) for day in (86400.0, 86390.5) for n in range(3)]
+    assert remarks(read(tmp_path, pcap([*other, *speech], by_time=False)), "warnings") == ""
+    assert remarks(read(tmp_path, pcap([*speech, *other], by_time=False)), "warnings") == ""
+
+
 @pytest.mark.parametrize("kind", [0, 96])
 @pytest.mark.parametrize("speed", [1e-3, 20.0])
 def test_times_that_are_not_those_of_the_call(kind: int, speed: float, tmp_path: Path) -> None:

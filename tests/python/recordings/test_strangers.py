@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +30,9 @@ from support.captures import (
     rtp,
     udp,
 )
-from tidegate import InputError
+from tidegate import InputError, Run
+from tidegate.cli import main
+from tidegate.output import html
 from tidegate.recordings import imported
 
 START = 1_700_000_000.0
@@ -97,6 +100,20 @@ def test_other_protocols_are_no_call_whatever_their_first_bits(name: str, tmp_pa
     assert run.summary["flows"][0]["packets_sent"] == 9
     assert f"the call between {A} and {B}: 9 RTP packets in 1 stream" in remarks(run)
     assert f"left out of the capture: 200 {name}" in remarks(run)
+
+
+def test_the_table_of_a_recording_has_its_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A capture of a sender whose feedback is encrypted has a table, too."""
+    (tmp_path / "speech.pcap").write_bytes(pcap([(START + n / 50, udp(A, B, rtp(n, 7))) for n in range(51)]))
+    assert main(["import", str(tmp_path / "speech.pcap"), "--out", str(tmp_path / "run")]) == 0
+    table = capsys.readouterr().out
+    assert re.search(r"^packets sent +51$", table, re.MULTILINE)
+    assert re.search(r"^sending rate \(Mbit/s\) +0.08$", table, re.MULTILINE)
+    assert "seed" not in table
+    page = html.page(Run.load(tmp_path / "run").document())
+    assert "<h1>speech, recorded</h1>" in page
+    assert "In numbers" not in page
+    assert "1 seed" not in page
 
 
 def test_rtp_beside_others_on_one_port_stays_found(tmp_path: Path) -> None:
@@ -227,6 +244,23 @@ def test_a_session_description_tells_the_clock(tmp_path: Path) -> None:
     packets = [(START + n / 50, udp(B, A, rtp(n, 7, stamp=1300 * n, kind=96), hops=60)) for n in range(100)]
     invite = (START - 1, udp(A, B, b"INVITE sip:b@example.com SIP/2.0\r\n\r\n" + sdp, ports=(5060, 5060)))
     assert read(tmp_path, pcap([invite, *packets])).metrics("incoming")["media_jitter_ms_mean"] < 0.1
+
+
+def test_a_later_call_may_describe_another_clock_for_the_same_port(tmp_path: Path) -> None:
+    """Four calls of a test to one port: payload type 99 is L16 at 8 kHz, and then at 48 kHz."""
+    rows = []
+    for index, clock in enumerate((8_000, 48_000, 8_000, 16_000)):
+        begin = START + 10 * index
+        sdp = f"v=0\r\nm=audio {PORT} RTP/AVP 99\r\na=rtpmap:99 L16/{clock}\r\n".encode()
+        rows.append((begin, udp(A, B, b"INVITE sip:b@example.com SIP/2.0\r\n\r\n" + sdp, ports=(5060, 5060))))
+        step = clock // 50
+        rows += [
+            (begin + 1 + n / 50, udp(B, A, rtp(n, 70_000 + index, kind=99, stamp=step * n), hops=60))
+            for n in range(100)
+        ]
+    run = read(tmp_path, pcap(rows))
+    assert run.metrics("incoming")["media_jitter_ms_max"] < 0.1
+    assert remarks(run, "warnings") == ""
 
 
 def test_gaps_where_the_capture_was_made_are_told(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ pub(super) fn read<'a>(
         match next(file, offset) {
             Ok(packet) => {
                 if let (Some(format), Some(&second)) = (header.format, packet.payload.get(1)) {
-                    formats.add(0, second & 0x7f, format);
+                    formats.add(0, 0, second & 0x7f, format);
                 }
                 datagrams.push(datagram(&header, &packet, interface));
                 offset = packet.end;

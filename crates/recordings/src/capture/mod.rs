@@ -60,8 +60,8 @@ pub struct Capture<'a> {
     pub packets: usize,
     /// Parts that could not be read, file by file.
     pub problems: Vec<Problems>,
-    /// The first time at which the times of a file step back, and by how much.
-    set_back: Option<(Nanos, Nanos)>,
+    /// Times at which the times of a file step back, and by how much.
+    set_back: Vec<(Nanos, Nanos)>,
     /// Sentences on packets that are in the capture more than once, for the user to read.
     pub remarks: Vec<String>,
 }
@@ -80,6 +80,8 @@ impl<'a> Capture<'a> {
         const INTERFACE_BITS: u32 = 12;
         /// Largest step back between packets of an interface whose clock runs: several queues are not in one order.
         const OUT_OF_ORDER: Nanos = 20 * MILLI;
+        /// Largest number of steps that are kept; a forged file could have one at each packet.
+        const MAX_STEPS: usize = 1000;
         let mut capture = Self { certain, ..Self::default() };
         let mut layers = Layers::default();
         for (number, bytes) in files.iter().enumerate() {
@@ -99,8 +101,8 @@ impl<'a> Capture<'a> {
             let mut take = |frame: file::Frame<'a>| {
                 *packets += 1;
                 let latest = latest.entry(frame.interface).or_insert(frame.at);
-                if frame.at < *latest - OUT_OF_ORDER {
-                    set_back.get_or_insert((*latest, *latest - frame.at));
+                if frame.at < *latest - OUT_OF_ORDER && set_back.len() < MAX_STEPS {
+                    set_back.push((*latest, *latest - frame.at));
                 }
                 *latest = frame.at;
                 if LINKS.contains(&frame.link) {
@@ -126,7 +128,7 @@ impl<'a> Capture<'a> {
         capture.datagrams.sort_by_key(|datagram| datagram.at);
         capture.find_streams();
         for datagram in capture.datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Other) {
-            sdp::add_formats(&datagram.payload, &mut capture.formats);
+            sdp::add_formats(datagram.at, &datagram.payload, &mut capture.formats);
         }
         Ok(capture)
     }
@@ -273,7 +275,7 @@ impl<'a> Capture<'a> {
                 .filter_map(|datagram| Some((datagram, header(&datagram.payload)?)))
                 .collect();
             for (datagram, header) in &headers {
-                if let Some(format) = self.formats.get(datagram.to.port(), header.payload_type) {
+                if let Some(format) = self.formats.get(datagram.at, datagram.to.port(), header.payload_type) {
                     formats.entry(header.ssrc).or_insert(format);
                 }
             }
@@ -320,7 +322,7 @@ impl<'a> Capture<'a> {
         // SRTCP does not decode as RTCP: an index and a tag follow the packet (RFC 3711 section 3.4), and they do not
         // look like the beginning of another one
         let encrypted = readable[0] > readable[1];
-        let set_back = self.set_back;
+        let set_back = self.set_back.clone();
         Point { sent, received, streams: Vec::new(), formats, encrypted, restored: false, set_back }
     }
 

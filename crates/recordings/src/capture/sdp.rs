@@ -1,9 +1,10 @@
 //! Clock rates by session descriptions (RFC 8866) that are in a capture: in SIP, RTSP or SAP.
 
 use crate::kinds::{Format, Formats};
+use crate::point::Nanos;
 
-/// Adds the formats of all session descriptions in a datagram or message.
-pub(super) fn add_formats(payload: &[u8], formats: &mut Formats) {
+/// Adds the formats of all session descriptions in a datagram or message that was captured at a time.
+pub(super) fn add_formats(at: Nanos, payload: &[u8], formats: &mut Formats) {
     /// RFC 8866 section 5.1: each begins with its version.
     const BEGIN: &[u8] = b"v=0";
     /// Largest number of bytes before a description: headers of SIP.
@@ -23,7 +24,7 @@ pub(super) fn add_formats(payload: &[u8], formats: &mut Formats) {
             let Some((kind, encoding)) = map.split_once(' ') else { continue };
             let clock = encoding.trim().split('/').nth(1).and_then(|clock| clock.parse().ok());
             if let (Ok(kind), Some(clock @ 1000..=1_000_000)) = (kind.parse(), clock) {
-                formats.add(port, kind, Format { clock, is_audio });
+                formats.add(at, port, kind, Format { clock, is_audio });
             }
         }
     }

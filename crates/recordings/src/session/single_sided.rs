@@ -32,7 +32,7 @@ impl Session {
             session.directions.push(direction);
         }
         session.remark_on_clocks();
-        session.doubt_times(point.set_back);
+        session.doubt_times(&point.set_back);
         let with_arrivals = session.directions.iter().filter(|direction| direction.coverage.arrived);
         let last_event = with_arrivals.filter_map(Direction::last_event).max();
         if let Some(last_event) = last_event {

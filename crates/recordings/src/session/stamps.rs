@@ -2,7 +2,7 @@
 //! the call, because they were made up or changed afterwards.
 
 use super::{Direction, Fate, Packet, Session, millis};
-use crate::kinds::{MAX_CLOCK, Source, follows};
+use crate::kinds::{MAX_CLOCK, Source, follows, nearest_clock};
 use crate::point::{MILLI, Nanos};
 use std::collections::BTreeMap;
 
@@ -135,6 +135,12 @@ fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
             let seconds = (to - from) as f64 / 1e9;
             let sampled = ticks as f64 / clock.unwrap_or(MAX_CLOCK);
             let factor = sampled / seconds.max(1e-9);
+            // a call before this one may have described another format
+            if media.source == Source::Description
+                && nearest_clock(ticks as f64 / seconds.max(1e-9)).is_some()
+            {
+                return None;
+            }
             let is_fast = factor > ODD && sampled > 2.0;
             let is_slow = clock.is_some() && ticks > 0 && factor < 1.0 / ODD && seconds > 2.0;
             (seen.len() >= LEAST && (is_fast || is_slow)).then_some((ssrc, factor))
@@ -146,8 +152,8 @@ fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
 
 impl Session {
     /// Adds doubts about the times of the only capture point, whose delays and jitter are then not known. `set_back` is where
-    /// they step back in the order of the file, and by how much.
-    pub(super) fn doubt_times(&mut self, set_back: Option<(Nanos, Nanos)>) {
+    /// times step back in the order of the file, and by how much.
+    pub(super) fn doubt_times(&mut self, set_back: &[(Nanos, Nanos)]) {
         let seconds = |at: Nanos| at.saturating_sub(self.span.0) as f64 / 1e9;
         let step = set_clock(&self.directions).map(|(at, step)| {
             let size = millis(step);
@@ -157,7 +163,12 @@ impl Session {
             )
         });
         let step = step.or_else(|| {
-            let (at, step) = set_back?;
+            // other packets of the file may be from another day
+            let (begin, end) = self.span;
+            let is_within = |&&(at, step): &&(Nanos, Nanos)| {
+                (begin..=end).contains(&at) || (at - step > begin && at - step <= end)
+            };
+            let &(at, step) = set_back.iter().find(is_within)?;
             let size = millis(step);
             Some(format!(
                 "the times of the capture step back by {size:.1} ms at {:.1} s: its clock was set, or files were put one \

@@ -72,7 +72,8 @@ def document(source: Source) -> Document:
     looks = view.looks_of(groups)
     # a flow that is copied on its path has several receivers
     single = not any(view.subject_of(run) in view.copied(run.summary) for run in runs)
-    headline = [_headline(groups, source, looks)] if single else []
+    # of a recorded call the table of flows has all that is known
+    headline = [_headline(groups, source, looks)] if single and not source.recorded else []
     pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
     brief = RECORDED if source.recorded else (*HEADLINE, *PICTURES)
     numbers = [*_flows(groups, looks, brief), *of_members.section(groups), *_network(runs)]
@@ -94,7 +95,8 @@ def _title(source: Source, groups: Groups) -> str:
     if source.title:
         return source.title
     first = next(iter(groups.values()))[0]
-    return f"{listed(list(groups))} on {first.summary.get('name') or 'one network'}"
+    name = first.summary.get("name")
+    return f"{name or 'A call'}, recorded" if source.recorded else f"{listed(list(groups))} on {name or 'one network'}"
 
 
 def _facts(source: Source, groups: Groups) -> list[str]:
@@ -103,7 +105,7 @@ def _facts(source: Source, groups: Groups) -> list[str]:
     duration, version = first.get("duration_s"), source.versions.get("tidegate")
     return [
         *([] if duration is None else [f"{float(duration):g} s {kind}"]),
-        counted(max(map(len, groups.values())), "seed"),
+        *([] if source.recorded else [counted(max(map(len, groups.values())), "seed")]),
         counted(len(first["flows"]), "flow"),
         *([f"tidegate {version}"] if version else []),
     ]
