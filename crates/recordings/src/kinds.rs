@@ -162,8 +162,18 @@ pub fn media(packets: &[Rtp], streams: &[Stream], formats: &BTreeMap<u32, Format
 
 /// The clock rate of a stream, how it is known, and whether the stream is audio.
 fn clock(ssrc: u32, packets: &[&Rtp], formats: &BTreeMap<u32, Format>) -> (Option<u32>, Source, bool) {
+    /// Factor between two clock rates that no pause and no short recording explains.
+    const UNLIKE: f64 = 1.5;
     if let Some(format) = formats.get(&ssrc) {
-        return (Some(format.clock), Source::Description, format.is_audio);
+        // a description of another call, or one that was changed in a message that is not in the recording
+        let paced = pace(packets).filter(|&pace| {
+            let factor = f64::from(pace) / f64::from(format.clock);
+            factor.max(1.0 / factor) > UNLIKE
+        });
+        return match paced {
+            Some(clock) => (Some(clock), Source::Pace, format.is_audio),
+            None => (Some(format.clock), Source::Description, format.is_audio),
+        };
     }
     // tones and comfort noise have types of their own beside the speech
     let usual = most_frequent(packets.iter().map(|packet| packet.payload_type));
@@ -193,7 +203,7 @@ fn pace(packets: &[&Rtp]) -> Option<u32> {
 }
 
 /// The clock rate of some payload that is near a pace in Hz.
-pub(crate) fn nearest_clock(pace: f64) -> Option<u32> {
+fn nearest_clock(pace: f64) -> Option<u32> {
     /// Rates of most payloads, and how far a short recording may be from them.
     const USUAL: ([u32; 4], f64) = ([8_000, 16_000, 48_000, VIDEO], 1.25);
     /// Rates of few payloads (RFC 3551 table 4, RFC 3640), which only a steady pace shows.

@@ -263,6 +263,19 @@ def test_a_later_call_may_describe_another_clock_for_the_same_port(tmp_path: Pat
     assert remarks(run, "warnings") == ""
 
 
+@pytest.mark.parametrize("pace", [8_000, 48_000])
+def test_a_description_that_the_timestamps_contradict_is_of_another_call(pace: int, tmp_path: Path) -> None:
+    sdp = f"v=0\r\nm=audio {PORT} RTP/AVP 99\r\na=rtpmap:99 L16/8000\r\n".encode()
+    invite = (START, udp(A, B, b"INVITE sip:b@example.com SIP/2.0\r\n\r\n" + sdp, ports=(5060, 5060)))
+    speech = [
+        (START + 1 + n / 50, udp(B, A, rtp(n, 70_000, kind=99, stamp=pace // 50 * n), hops=60)) for n in range(100)
+    ]
+    run = read(tmp_path, pcap([invite, *speech]))
+    assert run.metrics("incoming")["media_jitter_ms_max"] < 0.1
+    assert remarks(run, "warnings") == ""
+    assert ("clock rates of streams are told by the pace of their timestamps: 48 kHz" in remarks(run)) == (pace > 8000)
+
+
 def test_gaps_where_the_capture_was_made_are_told(tmp_path: Path) -> None:
     # one place at a sender: what is missing was lost before it, or not captured
     packets = [(START + n / 50, udp(A, B, rtp(n, 0x99999))) for n in range(100) if n % 10 != 5]

@@ -2,7 +2,7 @@
 //! the call, because they were made up or changed afterwards.
 
 use super::{Direction, Fate, Packet, Session, millis};
-use crate::kinds::{MAX_CLOCK, Source, follows, nearest_clock};
+use crate::kinds::{MAX_CLOCK, Source, follows};
 use crate::point::{MILLI, Nanos};
 use std::collections::BTreeMap;
 
@@ -135,12 +135,6 @@ fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
             let seconds = (to - from) as f64 / 1e9;
             let sampled = ticks as f64 / clock.unwrap_or(MAX_CLOCK);
             let factor = sampled / seconds.max(1e-9);
-            // a call before this one may have described another format
-            if media.source == Source::Description
-                && nearest_clock(ticks as f64 / seconds.max(1e-9)).is_some()
-            {
-                return None;
-            }
             let is_fast = factor > ODD && sampled > 2.0;
             let is_slow = clock.is_some() && ticks > 0 && factor < 1.0 / ODD && seconds > 2.0;
             (seen.len() >= LEAST && (is_fast || is_slow)).then_some((ssrc, factor))
