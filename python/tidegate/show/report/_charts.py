@@ -32,6 +32,7 @@ _QUANTITIES = (
     ("frame", "Frame delay", "From capture to the screen: maximum of each bin; time without a new picture is shaded."),
     ("late", "Frame lateness", "How much later than the quickest a video frame was complete: maximum of each bin."),
     ("loss", "Packets lost", "Lost packets as a share of the packets received or lost in each bin."),
+    ("marks", "Packets marked", "Packets that queues marked, as a share of those received or lost in each bin."),
     ("queue", "Queues", "Bytes in the queue of each link."),
 )
 _UNKNOWN_CAPACITY = ("rate", "Rate", "The rate at the receiver, or else at the sender, and the controller's target.")
