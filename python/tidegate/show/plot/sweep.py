@@ -63,8 +63,8 @@ def sweep(
     names = labels or {}
     draw, usual = (_maps, _size_of_maps) if swept.is_map else (_paths, _size_of_paths)
     with drawing(*usual(swept, panels), size, style) as figure:
-        made = _headline(done.name, swept, len(panels), letters(figure))
-        headline(figure, made if title is None else title)
+        usual_title = _headline(done.name, swept, len(panels), letters(figure))
+        headline(figure, usual_title if title is None else title)
         draw(figure, swept, panels, names)
     return figure
 
