@@ -221,5 +221,5 @@ def _wrap(text: Text, room: float, *, upright: bool = False) -> None:
         longest = max(map(len, content.split("\n")))
         # letters differ in width, so a line of mean letters may be too long
         count = max(1, int(longest * room / length * 0.97))
-        lines = [part for line in content.split("\n") for part in textwrap.wrap(line, count, break_long_words=False)]
-        text.set_text("\n".join(lines))
+        wrapper = textwrap.TextWrapper(count, break_long_words=False, break_on_hyphens=False)
+        text.set_text("\n".join(part for line in content.split("\n") for part in wrapper.wrap(line)))
