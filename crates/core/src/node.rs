@@ -63,6 +63,12 @@ pub trait Node: Send + Any {
         None
     }
 
+    /// Passes the name and fill level of each of the queues of which its queue consists to `visit`, without the packet in
+    /// service; nothing where it is a single one.
+    fn queue_parts(&self, visit: &mut dyn FnMut(&'static str, Backlog)) {
+        let _ = visit;
+    }
+
     /// Average capacity in `[from, to)`, independent of the traffic, if the node knows it. A future capacity is that without
     /// further changes of settings; [`Rate::MAX`] for no limit.
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {

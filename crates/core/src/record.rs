@@ -391,6 +391,8 @@ pub trait Recorder: Send + Any {
     fn capacities(&mut self, from: Time, to: Time, rates: &[(NodeId, Rate)]) {}
     /// Takes the fill level of a queue, once per bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
+    /// Takes the fill level of one of the queues of which a queue consists, once per bin.
+    fn queue_part(&mut self, now: Time, node: NodeId, part: &'static str, backlog: Backlog) {}
 }
 
 /// Recorder that ignores all facts.

@@ -14,7 +14,7 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator,
     StringArray, UInt32Array, UInt64Array,
 };
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use bytes::Bytes;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyTypeError};
@@ -26,6 +26,9 @@ use tidegate_sim::record::columns::{Column, Table as Columns};
 
 /// Largest number of columns that a table's `repr` names.
 const MAX_NAMED: usize = 8;
+
+/// Columns whose names are methods of data frames (`df.size`, `df.where`), and the further names of the same columns.
+const FURTHER_NAMES: [(&str, &str); 2] = [("size", "size_bytes"), ("where", "fate_at")];
 
 /// Columns of equal length with names.
 ///
@@ -40,7 +43,7 @@ impl Table {
     pub(crate) fn new(table: Columns) -> PyResult<Self> {
         let columns = table.columns.into_iter().map(|(name, column)| (name, array(column)));
         let batch = RecordBatch::try_from_iter(columns).map_err(bad)?;
-        Ok(Self { batch })
+        Ok(Self { batch: with_further_names(batch).map_err(bad)? })
     }
 
     fn column(&self, name: &str) -> PyResult<&ArrayRef> {
@@ -48,6 +51,21 @@ impl Table {
             .column_by_name(name)
             .ok_or_else(|| bad(format!("no column {name:?}; available: {}", self.columns().join(", "))))
     }
+}
+
+/// Adds the columns of [`FURTHER_NAMES`] that a table lacks; they share the memory of those that it has.
+fn with_further_names(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let missing: Vec<_> = FURTHER_NAMES
+        .into_iter()
+        .filter(|(_, further)| batch.column_by_name(further).is_none())
+        .filter_map(|(name, further)| Some((further, batch.column_by_name(name)?.clone())))
+        .collect();
+    if missing.is_empty() {
+        return Ok(batch);
+    }
+    let schema = batch.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    RecordBatch::try_from_iter(names.zip(batch.columns().iter().cloned()).chain(missing))
 }
 
 fn array(column: Column) -> ArrayRef {
@@ -302,5 +320,6 @@ pub(crate) fn table_of(py: Python<'_>, file: Vec<u8>) -> PyResult<Table> {
 fn table(py: Python<'_>, file: impl ChunkReader + 'static) -> Result<Table, String> {
     // the reader panics on some damaged files
     let batch = py.detach(|| catch_panic(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
-    batch.flatten().map(|batch| Table { batch })
+    let batch = with_further_names(batch.flatten()?).map_err(|error| error.to_string())?;
+    Ok(Table { batch })
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +24,14 @@ def report(
         Path | None,
         typer.Option(help="File to write, .html, .png, .svg or .pdf; by default report.html in the folder."),
     ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Width and height of a picture in inches, as 3.3x2.4.", metavar="WIDTHxHEIGHT")
+    ] = None,
+    style: Annotated[
+        str | None,
+        typer.Option(help="Style of a picture: paper, or screen; paper is the default for one narrower than 5 inches."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of a picture; none if empty.")] = None,
     force: Force = False,
     limit: Limit = None,
 ) -> None:
@@ -35,6 +44,8 @@ def report(
     Example: tidegate report DIR --out talk.html
 
     Example: tidegate report my-run --out session.png
+
+    Example: tidegate report DIR --out figure.pdf --size 3.3x4.5 --title ""
     """
     from tidegate._files import check_target
     from tidegate._inputs import raise_limit
@@ -48,6 +59,11 @@ def report(
 
     raise_limit(limit)
     picture = out is not None and out.suffix.lower() in _PICTURES
+    look = {"size": None if size is None else _inches(size), "style": style, "title": title}
+    if not picture and any(value is not None for value in look.values()):
+        raise InputError(
+            f"--size, --style, --title: they are for pictures; expected --out with {', '.join(sorted(_PICTURES))}"
+        )
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
     elif out is not None and out.suffix.lower() not in {".html", ".htm"}:
@@ -65,28 +81,38 @@ def report(
         kind = "a search" if isinstance(source, SearchResult) else "a suite's result"
         raise InputError(f"--out {out}: a picture of {kind} cannot be drawn; expected .html")
     else:
-        _draw(source, target)
+        _draw(source, target, look)
     console().print(f"written to {target}")
 
 
 _PICTURES = {".png", ".svg", ".pdf"}
 
 
-def _draw(source: Run | Comparison | SweepResult, target: Path) -> None:
+def _inches(text: str) -> tuple[float, float]:
+    match = re.fullmatch(r"([0-9.]+)(?:in)? *[x,] *([0-9.]+)(?:in)?", text)
+    try:
+        if match is not None:
+            return float(match[1]), float(match[2])
+    except ValueError:
+        pass
+    raise InputError(f"--size {text}: expected width and height in inches, as 3.3x2.4")
+
+
+def _draw(source: Run | Comparison | SweepResult, target: Path, look: dict[str, Any]) -> None:
     from tidegate._files import write_file
     from tidegate.comparison import Comparison
     from tidegate.runs import Run
     from tidegate.show import plot
 
-    if isinstance(source, Run):
-        figure = plot.session(source)
-    elif isinstance(source, Comparison):
-        figure = plot.comparison(source.runs)
-    else:
-        try:
-            figure = plot.sweep(source)
-        except ValueError as error:
-            raise InputError(f"{target}: {error}") from None
+    try:
+        if isinstance(source, Run):
+            figure = plot.session(source, **look)
+        elif isinstance(source, Comparison):
+            figure = plot.comparison(source.runs, **look)
+        else:
+            figure = plot.sweep(source, **look)
+    except ValueError as error:
+        raise InputError(f"{target}: {error}") from None
     data = io.BytesIO()
     figure.savefig(data, format=target.suffix.lower()[1:])
     write_file(target, data.getvalue())

@@ -69,14 +69,17 @@ def is_page(head: bytes) -> bool:
     return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
 
 
-def quantity(metric: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
-    """Formats a value with its unit; a missing one is a dash."""
-    number = metric.show(value, signed=signed)
+def quantity(
+    metric: Metric, value: float | None, *, unit: bool = True, signed: bool = False, digits: int | None = None
+) -> str:
+    """Formats a value with its unit, and other digits than the metric's if given; a missing one is a dash."""
+    digits = metric.digits if digits is None else digits
+    number = metric.show(value, signed=signed, digits=digits)
     if number == "-":
         return NOTHING
     # a value that is not zero but too small for these digits must not look like zero
     if value and float(number) == 0 and not signed:
-        number = f"< {10.0**-metric.digits:g}"
+        number = f"< {10.0**-digits:g}"
     return f"{number} {metric.unit}" if unit and metric.unit else number
 
 
@@ -226,7 +229,9 @@ class _Page:
         if len(rows) < len(table.rows):
             lines.append(tag("tr", tag("td", f"and {len(table.rows) - len(rows)} more", colspan=len(heads))))
         head = [tag("thead", tag("tr", *heads))] if any(column.head for column in table.columns) else []
-        return tag("table", *head, tag("tbody", *lines), class_=table.kind or None)
+        # a single column needs no other place in a narrow window
+        alone = " alone" if table.kind == "headline" and len(table.columns) == 2 else ""  # noqa: PLR2004 - with names
+        return tag("table", *head, tag("tbody", *lines), class_=f"{table.kind}{alone}" or None)
 
     def _row(self, table: Table, row: Row) -> Iterator[Markup]:
         if row.kind == "group":
@@ -239,11 +244,12 @@ class _Page:
             first = tag("span", first, class_="tip", title=row.metric.definition, tabindex=0)
         cells = [tag("th", first, scope="row", title=_title(row.cells[0]))]
         for column, cell in zip(table.columns[1:], row.cells[1:], strict=False):
-            # on narrow screens cells of prose are stacked and repeat their column's head
-            head = plain_text(column.head) or None if table.kind == "prose" else None
+            # on narrow screens the cells of such tables are stacked and repeat their column's head
+            head = plain_text(column.head) or None if table.kind in {"prose", "headline"} else None
+            look = column.head.look if isinstance(column.head, Phrase) and head else None
             cells.append(
                 tag("th" if row.kind == "sum" else "td", self.cell(cell, column), class_=_class(cell, column),
-                    title=_title(cell), style=_style(cell), data_head=head)
+                    title=_title(cell), style=_style(cell) or svg.hues(look) if look else _style(cell), data_head=head)
             )  # fmt: skip
         missing = len(table.columns) - len(row.cells)
         if missing:
@@ -371,9 +377,11 @@ def _number(number: Number, *, units: bool) -> Markup:
     metric, value = number.metric, number.value
     if number.replacement:
         return text(number.replacement)
-    parts: list[Content] = [quantity(metric, value.mean if value.count else None, unit=units, signed=number.signed)]
+    digits = metric.digits_of(value)
+    mean = value.mean if value.count else None
+    parts: list[Content] = [quantity(metric, mean, unit=units, signed=number.signed, digits=digits)]
     if value.half is not None:
-        parts.append(tag("span", f" ± {metric.show(value.half)}", class_="interval"))
+        parts.append(tag("span", f" ± {metric.show(value.half, digits=digits)}", class_="interval"))
     return join([text(part) for part in parts])
 
 

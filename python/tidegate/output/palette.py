@@ -133,6 +133,9 @@ def looks(labels: Iterable[str], ran: Mapping[str, Collection[str]] | None = Non
     Users' own controllers follow, in alphabetical order. Each takes a free hue: the one that it has by itself, else the
     next of `OWN`, else any. Where no hue is free it takes the hue with the fewest lines, and a free dash.
 
+    Of several labels under which the same controller ran, as the columns of a comparison of variants, the first keeps
+    its look (or the label that is its name). The others take free hues after all other labels, in their order.
+
     Args:
         labels: The names in the figure.
         ran: The controllers that ran under each label, where known. A label that names none of them has the look of
@@ -142,6 +145,9 @@ def looks(labels: Iterable[str], ran: Mapping[str, Collection[str]] | None = Non
     [True, True]
     >>> looks(["GCC", "theirs"], {"GCC": ["gcc"], "theirs": ["nada"]}) == {"GCC": look("gcc"), "theirs": look("nada")}
     True
+    >>> variants = looks(["as it is", "more buffer", "nada"], {"as it is": ["gcc"], "more buffer": ["gcc"]})
+    >>> variants["as it is"] == look("gcc"), len({look.hue for look in variants.values()})
+    (True, 3)
     >>> hues = [look.hue for look in looks(["gcc", "nada", "scream", "mine", "yours"]).values()]
     >>> len(set(hues)) == len(hues)
     True
@@ -149,17 +155,23 @@ def looks(labels: Iterable[str], ran: Mapping[str, Collection[str]] | None = Non
     distinct = list(dict.fromkeys(labels))
     controllers = {label: _controller(label, (ran or {}).get(label, ())) for label in distinct}
 
-    def priority(label: str) -> tuple[bool, bool, str, bool, str]:
+    # a label that is the controller's name goes before other labels of it
+    named_first = sorted(distinct, key=lambda label: label != controllers[label])
+    first_of = {controllers[label]: label for label in reversed(named_first)}
+    further = [label for label in distinct if first_of[controllers[label]] != label]
+
+    def priority(label: str) -> tuple[int, bool, bool, str, str]:
         controller = controllers[label]
         short = _short(controller)
-        # first controllers without settings, and labels that are the controller's name: these keep their own look
-        return not _is_known(controller), ":" in short, short, label != controller, label
+        # first controllers without settings: these keep their own look
+        place = further.index(label) + 1 if label in further else 0
+        return place, not _is_known(controller), ":" in short, short, label
 
     placed: dict[str, Look] = {}
     for label in sorted(distinct, key=priority):
         preferred = look(controllers[label])
         free = [candidate for candidate in _candidates(preferred) if candidate not in placed.values()] or [preferred]
-        if not _is_known(controllers[label]):
+        if label in further or not _is_known(controllers[label]):
             lines = Counter(used.hue for used in placed.values())
             free.sort(key=lambda candidate: (lines[candidate.hue], candidate.hue not in OWN))
         placed[label] = free[0]

@@ -57,11 +57,28 @@ def session(run: RunLike, flow: str) -> Session:
 
 
 def queues(run: RunLike) -> Mapping[str, tuple[Floats, Floats]]:
-    """The queues (s, bytes) of the links in which anything ever waited, in order; at most the longest `MOST_QUEUES`."""
-    by_link = {str(link["link"]): view.queue(run, str(link["link"])) for link in run.summary.get("links", ())}
-    maxima = {name: float(size.max()) for name, (_, size) in by_link.items() if len(size) and size.max() > 0}
+    """The queues (s, bytes) in which anything ever waited, by link; at most the longest `MOST_QUEUES`.
+
+    A link whose queue consists of several, as with DualPI2, has a line for each: `up, l4s` and `up, classic`.
+    """
+    by_name: dict[str, tuple[Floats, Floats]] = {}
+    for link in (str(entry["link"]) for entry in run.summary.get("links", ())):
+        by_name |= _parts(run, link) or {link: view.queue(run, link)}
+    maxima = {name: float(size.max()) for name, (_, size) in by_name.items() if len(size) and size.max() > 0}
     longest = set(sorted(maxima, key=lambda name: -maxima[name])[:MOST_QUEUES])
-    return {name: queue for name, queue in by_link.items() if name in longest}
+    return {name: queue for name, queue in by_name.items() if name in longest}
+
+
+def _parts(run: RunLike, link: str) -> dict[str, tuple[Floats, Floats]]:
+    """The queues (s, bytes) of which a link's queue consists, by name; empty where it is a single one."""
+    if not view.has(run, "queue_parts"):
+        return {}
+    got = view.rows(run, "queue_parts", "link", link, ("t_s", "part", "bytes"))
+    masks = {str(part): got["part"] == part for part in sorted(set(got["part"]), reverse=True)}
+    return {
+        f"{link}, {part}": (np.asarray(got["t_s"][mask], float), np.asarray(got["bytes"][mask], float))
+        for part, mask in masks.items()
+    }
 
 
 def _goodput(run: RunLike, flow: str, width: float) -> tuple[Floats, Floats]:

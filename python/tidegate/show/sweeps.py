@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from tidegate.errors import InputError
 from tidegate.output import palette
 from tidegate.output.palette import Look
+from tidegate.query.ranges import End
 from tidegate.results.metrics import HEADLINE, Metric, finite, metric
 from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
@@ -176,6 +178,11 @@ class Swept:
         return len(self.axes) == 2  # noqa: PLR2004
 
     @cached_property
+    def is_line(self) -> bool:
+        """Whether a line leads along the values of the one axis: they are amounts. Names have no order."""
+        return len(self.axes) == 1 and are_amounts(self.values[self.axes[0]])
+
+    @cached_property
     def panels(self) -> Sequence[Panel]:
         """A panel for each combination of the values of `beside`."""
         by_values: dict[tuple[str, ...], dict[str, list[Combination]]] = {}
@@ -328,6 +335,19 @@ def shortened(keys: Iterable[str]) -> dict[str, str]:
         unique = (tail for tail in tails if sum(key[-len(tail) :] == tail for key in split_keys) == 1)
         short[".".join(parts)] = ".".join(next(unique, parts))
     return short
+
+
+def are_amounts(values: Iterable[str]) -> bool:
+    """Whether all values of a setting are numbers, with units of one kind or without.
+
+    >>> [are_amounts(values) for values in (["2ms", "0.1s"], ["0.5", "0.85"], ["codel", "pie"], ["1ms", "2"])]
+    [True, True, False, False]
+    """
+    try:
+        kinds = {(end.kind, end.unit if end.kind is None else "") for end in (End.parse(v, v) for v in values)}
+    except InputError:
+        return False
+    return len(kinds) == 1
 
 
 def plainly(number: float) -> str:

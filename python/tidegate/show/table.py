@@ -119,7 +119,10 @@ class ComparisonTable(Displayable):
             name for name in names if name != view.subject_of(first) and all(_flow(run, name) for run in all_runs)
         ]
         rows = [row(name, _subject) for name in (*HEADLINE, *PICTURES)]
-        rows += [row("receive_rate_bps", partial(_flow, name=flow), f"{flow}:", f" of {flow}") for flow in others]
+        rows += [
+            row("receive_rate_bps", partial(_flow, name=flow), f"{flow}:", f" of {_described(all_runs, flow)}")
+            for flow in others
+        ]
         rows.append(row("jain_5s", fairness, "fairness:"))
         details = [*(row(name, _subject) for name in _DETAILS), row("ratio_5s", fairness, "fairness:")]
         subjects = {name: [*map(_subject, members)] for name, members in runs.items()}
@@ -182,7 +185,7 @@ class ComparisonTable(Displayable):
                 cells.append(Number(row.metric, value, "sure" if sure else "", failed, signed=True))
             rows.append(TableRow([row.label, *cells], row.metric))
         yield Paragraph(["Differences from ", Phrase(self.against, "code"), ", of runs with the same seed:"])
-        yield Table(heads, rows, abreast=_ABREAST)
+        yield Table(heads, rows, "headline", abreast=_ABREAST)
 
     def _row(self, row: Row, *, detail: bool = False) -> TableRow:
         cells = [
@@ -230,6 +233,12 @@ class ComparisonTable(Displayable):
 
 def _subject(run: RunLike) -> Mapping[str, Any]:
     return view.flow_summary(run, view.subject_of(run))
+
+
+def _described(runs: Sequence[RunLike], flow: str) -> str:
+    """A flow with its controller or kind, where that is the same in all runs."""
+    names = {view.described(run, flow) for run in runs}
+    return names.pop() if len(names) == 1 else flow
 
 
 def _flow(run: RunLike, name: str) -> Mapping[str, Any]:

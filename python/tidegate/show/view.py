@@ -7,7 +7,7 @@ names are those of the recording (see ``docs/results.md``).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -56,6 +56,9 @@ class FlowSeries:
     delay_max_ms: Floats
     loss: Floats
     """Lost packets as a fraction of those that were received or lost in the bin; NaN if none was."""
+    marked: Floats
+    """Packets that queues marked in the bin as a fraction of those that were received or lost in it, at most 1; NaN if
+    none was. A mark counts when it is made, which is before its packet arrives."""
     arrived: Floats
     lost: Floats
     width: float
@@ -235,7 +238,9 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
         raise ValueError(
             f"run {run.summary.get('name', '?')!r} has no series; run it again with record 'series' or 'packets'"
         )
-    columns = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
+    # recordings of calls may lack marks
+    marks = [_MARKED] if _MARKED in keep(run).table("series") else []
+    columns = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values(), *marks))
     # an event at the very end of the run opens a bin without width, whose rates would be meaningless
     duration = float(run.summary.get("duration_s") or np.inf)
     inside = columns["t_s"] < duration
@@ -246,8 +251,10 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
     packets = got["lost"] + got["arrived"]
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = np.where(packets > 0, got["lost"] / packets, np.nan)
+        ce = np.asarray(columns[_MARKED], float)[inside] if marks else np.full(len(start), np.nan)
+        marked = np.where(packets > 0, np.minimum(ce / packets, 1.0), np.nan)
     target = step_at(*curve(run, "decisions", "flow", flow, "target_bps"), start + width)
-    return FlowSeries(t=start + width / 2, target_bps=target, loss=loss, width=width, **got)
+    return FlowSeries(t=start + width / 2, target_bps=target, loss=loss, marked=marked, width=width, **got)
 
 
 _SERIES = {
@@ -259,6 +266,12 @@ _SERIES = {
     "arrived": "packets_arrived",
 }
 """Series of a flow by the columns in which they are recorded."""
+_MARKED = "packets_marked"
+
+
+def has_marks(series: FlowSeries) -> bool:
+    """Whether any packet of a flow was marked by a queue."""
+    return bool((np.nan_to_num(series.marked) > 0).any())
 
 
 def bin_width(t: Floats) -> float:
@@ -351,9 +364,44 @@ def label_of(run: RunLike, flow: str) -> str:
     return str(entry.get("controller") or entry["kind"])
 
 
-def headline(run: RunLike, flow: str) -> str:
-    """The headline of a figure of one flow."""
-    return f"{flow} under {label_of(run, flow)} on “{run.summary.get('name', '?')}”, seed {seed_of(run)}"
+MAX_OTHERS = 6
+"""Largest number of other flows that are drawn one by one; of more flows the sum is drawn."""
+
+
+def described(run: RunLike, flow: str) -> str:
+    """A flow with its controller, or its kind where it has none: `beside (gcc)`, `download (cubic)`."""
+    label = label_of(run, flow)
+    return flow if label == flow else f"{flow} ({label})"
+
+
+def others(run: RunLike, subjects: Collection[str], grid: Floats) -> dict[str, Floats]:
+    """The receive rates (bit/s) of the flows beside the subjects, by description, in the bins of `grid`.
+
+    Of more than :data:`MAX_OTHERS` flows there is only their sum.
+    """
+    names = [str(entry["flow"]) for entry in run.summary["flows"] if entry["flow"] not in subjects]
+    series = {name: flow_series(run, name) for name in names}
+    rates = {described(run, name): on_grid(s.t, s.receive_bps, grid) for name, s in series.items()}
+    if len(names) <= MAX_OTHERS:
+        return rates
+    return {f"{len(names)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
+
+
+def renamed(labels: Mapping[str, str] | None, name: str) -> str:
+    """Another name for a flow, a link or a controller, if there is one; that of a flow also for its description.
+
+    >>> renamed({"beside": "A"}, "beside (gcc)"), renamed({"gcc": "GCC"}, "gcc"), renamed(None, "gcc")
+    ('A', 'GCC', 'gcc')
+    """
+    names = labels or {}
+    return names.get(name) or names.get(name.partition(" (")[0], name)
+
+
+def headline(run: RunLike, flow: str, labels: Mapping[str, str] | None = None) -> str:
+    """The headline of a figure of one flow, with other names for flows and controllers if there are."""
+    controller = label_of(run, flow)
+    flow, controller = (renamed(labels, name) for name in (flow, controller))
+    return f"{flow} under {controller} on “{run.summary.get('name', '?')}”, seed {seed_of(run)}"
 
 
 SHARES: Floats = np.arange(201) / 200.0

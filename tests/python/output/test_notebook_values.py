@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +28,30 @@ SCENARIO = tidegate.scenario_for(capacity="2Mbps", duration="4s", cross=["tcp@1s
 @pytest.fixture(scope="module")
 def run() -> Run:
     return tidegate.run(SCENARIO.with_changes(capture=True), record="packets")
+
+
+def test_columns_that_a_data_frame_hides_have_another_name_too(run: Run, tmp_path: Path) -> None:
+    # methods and properties of pandas.DataFrame and polars.DataFrame among the names of columns: df.size is a number
+    hidden = {"size": "size_bytes", "where": "fate_at"}
+    for name in run.tables:
+        table = run.table(name)
+        for old, new in hidden.items():
+            assert (old in table.columns) == (new in table.columns), (name, old)
+            if old in table.columns:
+                np.testing.assert_array_equal(table[old], table[new])
+    assert {"size_bytes", "fate_at"} <= {*run.table("packets").columns}
+    # files of earlier versions have only the old names
+    packets = run.table("packets")
+    old_columns = [(name, packets[name].tolist() if packets[name].dtype.kind == "U" else packets[name])
+                   for name in packets.columns if name in {"size", "where", "sent_s"}]  # fmt: skip
+    file = tmp_path / "packets.parquet"
+    Table.of(old_columns).write_parquet(str(file))
+    read = _core.read_parquet(str(file))
+    assert {"size", "size_bytes", "where", "fate_at"} <= {*read.columns}
+    np.testing.assert_array_equal(read["fate_at"], packets["where"])
+    # and files of this one have both
+    packets.write_parquet(str(file))
+    assert _core.read_parquet(str(file)).columns == packets.columns
 
 
 @pytest.fixture(scope="module")

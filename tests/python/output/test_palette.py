@@ -270,12 +270,28 @@ def test_each_place_gives_a_label_the_colour_of_what_ran(
     assert len({chosen[controller].hue for controller in expected.values()}) == len(expected)
 
 
-def test_one_scheme_under_several_labels_has_its_hue_and_a_dash_each() -> None:
+def test_one_controller_under_several_labels_has_its_look_once_and_free_hues_after_that() -> None:
     groups = {label: [synthetic.under("gcc")] for label in ("before", "after", "gcc")}
     (ax,) = plot.delay_cdf(groups).axes
     lines = {str(line.get_label()): line for line in ax.lines if str(line.get_label()) in groups}
-    assert {to_hex(line.get_color()) for line in lines.values()} == {look("gcc").colour}
-    assert {label: line.is_dashed() for label, line in lines.items()} == {"before": True, "after": True, "gcc": False}
+    assert len({to_hex(line.get_color()) for line in lines.values()}) == len(groups)
+    assert to_hex(lines["gcc"].get_color()) == look("gcc").colour
+    # without a label that is its name, the first label has its look
+    assert looks(["before", "after"], {"before": ["gcc"], "after": ["gcc"]})["before"] == look("gcc")
+
+
+def test_columns_of_variants_have_hues_of_their_own_and_contenders_keep_theirs() -> None:
+    ran = {"as it is": ["gcc"], "long queue": ["gcc"], "far": ["gcc"], "NADA": ["nada"], "old": ["gcc:draft-02"]}
+    chosen = looks(ran, ran)
+    assert chosen["as it is"] == look("gcc")
+    assert chosen["NADA"] == look("nada")
+    assert chosen["old"] == look("gcc:draft-02")
+    hues = [chosen[label].hue for label in ("as it is", "long queue", "far", "NADA")]
+    assert len(set(hues)) == len(hues)
+    # in the order of the columns, whatever the names
+    other = {"z": ["gcc"], "y": ["gcc"], "x": ["gcc"]}
+    assert [look.hue for look in looks(other, other).values()] == [look.hue for look in looks(
+        {"a": 0, "b": 0, "c": 0}, {name: ["gcc"] for name in "abc"}).values()]  # fmt: skip
 
 
 def test_a_label_of_several_controllers_goes_by_their_scheme_or_its_own_name() -> None:

@@ -184,7 +184,7 @@ def test_a_session_has_what_both_ends_knew(outages: Run, tmp_path: Path) -> None
     figure = plot.session(saved)
     panels = {ax.get_ylabel(): ax for ax in figure.axes}
     assert list(panels) == [
-        "Rate (Mbit/s)", "Delay (ms)", "Queued at the sender (kB)", "Frame delay (ms)", "Loss (%)", "Queues (kB)",
+        "Rate (Mbit/s)", "Delay (ms)", "Pacer (kB)", "Frame delay (ms)", "Loss (%)", "Queues (kB)",
     ]  # fmt: skip
     assert all(ax.get_xlim() == panels["Loss (%)"].get_xlim() for ax in figure.axes)
     metrics = outages.metrics()

@@ -93,6 +93,82 @@ def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixt
         assert ("marked" in printed, "4711" in printed) == (marks > 0, marks > 0)
 
 
+def marked(run: Any) -> Any:
+    """The run with a column of marks: every second packet of the subject in the second half."""
+    table = run.table("series")
+    late = (table["flow"] == "subject") & (table["t_s"] >= 30)
+    table["packets_marked"] = np.where(late, table["packets_arrived"] // 2, 0)
+    return run
+
+
+def test_marks_over_time_are_in_every_picture_where_there_are_any() -> None:
+    plain, run = synthetic.run("gcc"), marked(synthetic.run("gcc"))
+    data = block(report.html(run))
+    (flow,) = data["columns"][0]["panels"][0]["flows"]
+    shares = unpack(flow["marks"], data["steps"]["marks"])
+    expected = view.flow_series(run, "subject").marked * 100
+    np.testing.assert_allclose(shares, expected, atol=0.051)
+    assert np.nanmax(shares[:100]) == 0
+    assert np.nanmean(shares[-50:]) > 30
+    for draw in (plot.session, plot.time_series):
+        assert "Marked (%)" in [ax.get_ylabel() for ax in draw(run).axes]
+        assert "Marked (%)" not in [ax.get_ylabel() for ax in draw(plain).axes]
+    assert ">Packets marked<" in report.html(run)
+    assert ">Packets marked<" not in report.html(plain)
+    groups = {"gcc": [run], "fixed": [synthetic.run("fixed")]}
+    assert [ax.get_ylabel() for ax in plot.comparison(groups).axes][-1] == "Marked (%)"
+    assert ">Packets marked<" in report.html(report.Source(groups))
+
+
+def test_the_two_queues_of_dualpi2_are_two_lines() -> None:
+    changes = {"duration": "8s", "flows.call.media.controller": "scream", "flows.download.start": "1s"}
+    run = tidegate.run(tidegate.Scenario.load("l4s-access", changes))
+    whole, parts = run.table("queues"), run.table("queue_parts")
+    assert sorted(set(parts["part"])) == ["classic", "l4s"]
+    at = {name: parts["bytes"][(parts["part"] == name) & (parts["link"] == "downlink")] for name in ("l4s", "classic")}
+    total = whole["bytes"][whole["link"] == "downlink"]
+    in_service = total - at["l4s"] - at["classic"]
+    # the whole queue has the packet in service, too
+    assert in_service.min() >= 0
+    assert in_service.max() <= 1600
+    assert at["l4s"].max() > 0
+    data = block(report.html(run))
+    names = [queue["name"] for queue in data["columns"][0]["panels"][0]["queues"]]
+    assert names[0] == "downlink, l4s"
+    assert "downlink" not in names
+    lines = [str(line.get_label()) for line in plot.session(run).axes[-1].lines]
+    assert lines == names
+    # a queue of one kind has no parts
+    assert "queue_parts" not in tidegate.run(tidegate.Scenario.load("home-broadband", {"duration": "1s"})).tables
+
+
+def test_other_flows_are_named_with_what_drives_them() -> None:
+    groups = {"gcc": [synthetic.run("gcc", flows=3)], "fixed": [synthetic.run("fixed", flows=3)]}
+    panel = block(report.html(report.Source(groups)))["columns"][0]["panels"][0]
+    assert [flow["name"] for flow in panel["others"]] == ["cross-1 (cubic)", "cross-2 (cubic)"]
+    rows = {row.key: row.label for row in ComparisonTable.of(groups).rows}
+    assert rows["cross-1:receive_rate_bps"] == "receive rate of cross-1 (cubic)"
+    # a flow that differs between the columns has its name alone
+    groups["fixed"][0].summary["flows"][1]["controller"] = "prague"
+    rows = {row.key: row.label for row in ComparisonTable.of(groups).rows}
+    assert rows["cross-1:receive_rate_bps"] == "receive rate of cross-1"
+
+
+def test_a_small_interval_has_its_first_digit_in_every_form() -> None:
+    groups = synthetic.comparison(("gcc", "fixed"), 3)
+    for run, delay in zip(groups["gcc"], (22.80, 22.81, 22.82), strict=True):
+        run.summary["flows"][0]["one_way_delay_ms_p95"] = delay
+    for run in groups["fixed"]:
+        run.summary["flows"][0]["one_way_delay_ms_p95"] = 40.04
+    table = ComparisonTable.of(groups)
+    half = 0.02  # 4.303 * 0.01 / sqrt(3)
+    assert table.rows[3].cells["gcc"].half == pytest.approx(half, abs=0.005)
+    assert "22.81 ± 0.02" in table.to_markdown()
+    # runs that agree need no digit more
+    assert "40.0 ± 0.0" in table.to_markdown()
+    assert '22.81 ms<span class="interval"> ± 0.02</span>' in report.html(report.Source(groups))
+
+
 def test_packing_keeps_gaps_and_values() -> None:
     values = np.array([np.nan, 0.1, 0.1, np.nan, 1e6, 0.0, -3.3])
     np.testing.assert_allclose(unpack(pack(values, 0.1), 0.1), values, atol=0.0501)
@@ -214,7 +290,7 @@ def test_the_headline_table_says_what_the_summaries_say() -> None:
     # Student's t with three degrees of freedom
     assert row.cells["gcc"].half == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)
     assert row.best.labels == {"gcc"}
-    assert f'class="best">{np.mean(values):.1f} ms' in report.html(report.Source(groups))
+    assert re.search(f'class="best"[^>]*>{np.mean(values):.1f} ms', report.html(report.Source(groups)))
 
 
 def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:

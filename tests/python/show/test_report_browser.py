@@ -146,6 +146,40 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet
     browser.call("Emulation.clearDeviceMetricsOverride")
 
 
+# The words of the main table that are in sight: the text of each cell, and the name before it.
+IN_SIGHT = """(() => {
+  const wide = document.documentElement.clientWidth;
+  return [...document.querySelectorAll("table.headline tbody td")].map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const box = range.getBoundingClientRect(), whole = cell.getBoundingClientRect();
+    const name = getComputedStyle(cell, "::before").content;
+    return [name.replaceAll('"', ""), cell.textContent, whole.left >= 0 && box.left >= 0 && box.right <= wide && whole.right <= wide];
+  });
+})()"""
+
+
+@pytest.mark.parametrize(
+    "names", [("gcc",), ("gcc", "fixed", "nada"), ("gcc", "a-controller-of-ones-own:with=settings")]
+)
+def test_the_main_table_is_read_on_a_phone(browser: chromium.Browser, tmp_path: Path, names: tuple[str, ...]) -> None:
+    groups = {name: [synthetic.under(name, seed) for seed in (1, 2, 3)] for name in names}
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True)
+    try:
+        browser.open(report.write(tmp_path / "report.html", report.Source(groups)))
+        assert browser.evaluate(RENDERED)
+        cells = browser.evaluate(IN_SIGHT)
+        assert len(cells) >= 8 * len(names)
+        assert [text for _, text, seen in cells if not seen] == []
+        if len(names) > 1:
+            assert {name for name, *_ in cells} == {*names}
+        else:
+            head = "document.querySelector('table.headline thead th:last-child').getBoundingClientRect().right"
+            assert 0 < browser.evaluate(head) <= 390
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
+
+
 def test_a_single_run_has_its_charts(browser: chromium.Browser, tmp_path: Path) -> None:
     browser.open(report.write(tmp_path / "one.html", synthetic.run("gcc", flows=3)))
     browser.evaluate(RENDERED)

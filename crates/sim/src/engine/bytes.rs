@@ -76,6 +76,10 @@ impl Node for InBytes {
         self.node.backlog(now)
     }
 
+    fn queue_parts(&self, visit: &mut dyn FnMut(&'static str, Backlog)) {
+        self.node.queue_parts(visit);
+    }
+
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
         self.node.capacity(from, to)
     }

@@ -556,9 +556,12 @@ impl World {
     fn sample_from(&mut self, bin: Span, mut next: Time, until: Time) {
         while next < until {
             for &id in &self.watched {
-                if let Some(backlog) = self.nodes[id.0 as usize].backlog(next) {
-                    self.out.record.backlog(next, id, backlog);
+                let Self { nodes, out, .. } = self;
+                let node = &nodes[id.0 as usize];
+                if let Some(backlog) = node.backlog(next) {
+                    out.record.backlog(next, id, backlog);
                 }
+                node.queue_parts(&mut |part, backlog| out.record.queue_part(next, id, part, backlog));
             }
             if next > Time::ZERO {
                 self.measure(next - bin, next);

@@ -324,6 +324,10 @@ impl Node for ManagedLink {
         Some(Backlog { packets, bytes: Size::from_bytes(bytes) })
     }
 
+    fn queue_parts(&self, visit: &mut dyn FnMut(&'static str, Backlog)) {
+        self.queue.parts(visit);
+    }
+
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
         let netem = self.netem.as_ref().and_then(|netem| netem.rate()).unwrap_or(Rate::MAX);
         Some(self.server.mean_rate(from, to).min(self.discipline.max_rate()).min(netem))

@@ -189,6 +189,8 @@ pub struct Recording {
     /// Stretches of time without a new picture, with the time of their end.
     stretches: Vec<(Time, FlowId, Stretch)>,
     queues: Vec<(Time, u32, Backlog)>,
+    /// The queues of which queues consist.
+    parts: Vec<(Time, u32, &'static str, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     radio: Vec<(Time, RadioRecord)>,
     radios: Vec<RadioInfo>,
@@ -241,6 +243,7 @@ impl Recording {
             freezes: Vec::new(),
             stretches: Vec::new(),
             queues: Vec::new(),
+            parts: Vec::new(),
             truth: Vec::new(),
             radio: Vec::new(),
             radios: Vec::new(),

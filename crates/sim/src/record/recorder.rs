@@ -418,4 +418,10 @@ impl Recorder for Recording {
             self.queues.push((now, node.0, backlog));
         }
     }
+
+    fn queue_part(&mut self, now: Time, node: NodeId, part: &'static str, backlog: Backlog) {
+        if self.level >= Level::Series {
+            self.parts.push((now, node.0, part, backlog));
+        }
+    }
 }

@@ -24,6 +24,9 @@ impl Recording {
                 "freezes",
                 "rtcp",
             ]);
+            if !self.parts.is_empty() {
+                names.push("queue_parts");
+            }
             if !self.members.is_empty() {
                 names.push("losses");
             }
@@ -56,6 +59,7 @@ impl Recording {
             "freezes" => self.freezes_table(),
             "internals" => self.internals_table(),
             "queues" => self.queues_table(),
+            "queue_parts" => self.queue_parts_table(),
             "truth" => self.truth_table(),
             "frames" => self.frames_table(),
             "rtcp" => self.rtcp_table(),
@@ -260,6 +264,24 @@ impl Recording {
             .with("link", self.nodes(rows.iter().map(|r| r.1)))
             .with("packets", Column::U32(rows.iter().map(|r| r.2.packets).collect()))
             .with("bytes", Column::U64(rows.iter().map(|r| r.2.bytes.as_bytes()).collect()))
+    }
+
+    fn queue_parts_table(&self) -> Table {
+        let rows = &self.parts;
+        let words: BTreeSet<&str> = rows.iter().map(|r| r.2).collect();
+        let codes: BTreeMap<&str, u32> = words.iter().copied().zip(0..).collect();
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("link", self.nodes(rows.iter().map(|r| r.1)))
+            .with(
+                "part",
+                Column::Words {
+                    words: words.iter().map(|&part| part.to_owned()).collect(),
+                    codes: rows.iter().map(|r| codes[r.2]).collect(),
+                },
+            )
+            .with("packets", Column::U32(rows.iter().map(|r| r.3.packets).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.3.bytes.as_bytes()).collect()))
     }
 
     fn truth_table(&self) -> Table {

@@ -21,6 +21,7 @@
     rate: { unit: "Mbit/s", digits: 2, title: "Rate", height: 230 },
     delay: { unit: "ms", digits: 0, title: "One-way delay", height: 190 },
     loss: { unit: "%", digits: 1, title: "Packets lost", height: 130 },
+    marks: { unit: "%", digits: 1, title: "Packets marked", height: 130 },
     trip: { unit: "ms", digits: 0, title: "Round trip", height: 130 },
     pacer: { unit: "kB", digits: 1, title: "Waiting at the sender", height: 110 },
     frame: { unit: "ms", digits: 0, title: "Frame delay", height: 150 },
@@ -41,7 +42,10 @@
     const named = (flow, what) => (many ? `${flow} ${what}` : what);
     if (quantity === "rate") {
       add("capacity", panel.capacity, { stroke: css("--edge"), fill: css("--fill"), width: 1, stepped: true });
-      for (const flow of panel.others) add(flow.name, flow.receive, { stroke: css("--muted"), width: 1 });
+      // grey, and each with a dash of its own
+      panel.others.forEach((flow, i) => {
+        add(flow.name, flow.receive, { stroke: css("--muted"), width: 1, dash: DASHES[i % DASHES.length] });
+      });
     }
     if (quantity === "queue") {
       (panel.queues || []).forEach((queue, i) => {
@@ -65,8 +69,8 @@
         if (!many) add("largest", flow.delayMax, { stroke, width: 0.7 });
       } else if (["trip", "pacer", "frame", "late"].includes(quantity)) {
         add(many ? flow.name : "largest", flow[quantity], { stroke, width: 1.5, fill: quantity === "pacer" && !many ? stroke + "33" : undefined });
-      } else if (quantity === "loss") {
-        add(named(flow.name, "lost"), flow.loss, { stroke, width: 1.5, stepped: true, fill: many ? undefined : stroke + "33" });
+      } else if (quantity === "loss" || quantity === "marks") {
+        add(named(flow.name, quantity === "loss" ? "lost" : "marked"), flow[quantity], { stroke, width: 1.5, stepped: true, fill: many ? undefined : stroke + "33" });
       }
     });
     return out;
@@ -87,7 +91,7 @@
         });
       });
     }
-    const least = { rate: 0.1, delay: 10, loss: 1, queue: 1, trip: 10, pacer: 1, frame: 10, late: 10 }[quantity];
+    const least = { rate: 0.1, delay: 10, loss: 1, marks: 1, queue: 1, trip: 10, pacer: 1, frame: 10, late: 10 }[quantity];
     const top = Math.max(flows, Math.min(capacity, flows * 2 || capacity), least) * 1.06;
     if (quantity !== "delay" || !logDelay) return [0, top];
     // whole decades: otherwise a logarithmic axis would have its ticks at odd numbers

@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 from tidegate.results.stats import Best, BySeed, Interval, best
 
+_MORE_DIGITS = 3
+"""Largest number of digits beyond those of a metric that a small interval adds."""
+
 Better = Literal["higher", "lower", "neither"]
 
 MARGIN = 0.05
@@ -62,12 +65,13 @@ class Metric:
         """Smallest difference that matters in practice, in the summary's unit."""
         return max(_SMALLEST_DIFFERENCES.get(self.unit, 0.0), 10.0**-self.digits) / self.scale
 
-    def show(self, value: float | None, *, signed: bool = False) -> str:
+    def show(self, value: float | None, *, signed: bool = False, digits: int | None = None) -> str:
         """Formats a value with the metric's digits, without unit; a dash for a missing value.
 
         Args:
             value: The value in the summary's unit.
             signed: Whether to write a plus sign, as for differences.
+            digits: Digits after the point, in place of the metric's.
 
         >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show(2_500_000), METRICS["loss_fraction"].show(None)
@@ -75,7 +79,22 @@ class Metric:
         """
         if value is None or not math.isfinite(value):
             return "-"
-        return f"{value * self.scale:{'+' if signed else ''}.{self.digits}f}"
+        digits = self.digits if digits is None else digits
+        return f"{value * self.scale:{'+' if signed else ''}.{digits}f}"
+
+    def digits_of(self, interval: Interval) -> int:
+        """Digits after the point of a mean and its interval.
+
+        They are the metric's, and more where the half-width would round to zero: as many as show its first digit, at
+        most three more. A half-width of zero needs none.
+
+        >>> from tidegate.results.metrics import METRICS
+        >>> [METRICS["one_way_delay_ms_p95"].digits_of(Interval(22.81, half, 5)) for half in (0.2, 0.03, 0.0, None)]
+        [1, 2, 1, 1]
+        """
+        half = (interval.half or 0.0) * self.scale
+        digits = range(self.digits, self.digits + _MORE_DIGITS + 1)
+        return next((count for count in digits if float(f"{half:.{count}f}") > 0), self.digits)
 
     def show_interval(self, interval: Interval, *, signed: bool = False) -> str:
         """Formats `mean ± half` in the metric's unit; see [show][tidegate.results.metrics.Metric.show].
@@ -83,9 +102,12 @@ class Metric:
         >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show_interval(Interval(2.5e6, 1e5, 5))
         '2.50 ± 0.10'
+        >>> METRICS["one_way_delay_ms_p95"].show_interval(Interval(22.81, 0.03, 5))
+        '22.81 ± 0.03'
         """
-        text = self.show(interval.mean, signed=signed)
-        return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
+        digits = self.digits_of(interval)
+        text = self.show(interval.mean, signed=signed, digits=digits)
+        return text if interval.half is None else f"{text} ± {self.show(interval.half, digits=digits)}"
 
 
 def catalogue(file: Path) -> dict[str, tuple[Metric, ...]]:

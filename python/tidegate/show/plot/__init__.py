@@ -3,7 +3,12 @@
 Every function returns a :class:`matplotlib.figure.Figure` that ``pyplot`` does not know: save it
 with ``figure.savefig("sheet.png")``, or leave it as the last line of a notebook cell. A controller
 that comes with tidegate has the same colour on every figure; your own controller has a colour that
-no other controller on the figure has. Your own labels have the colour of the controller that ran.
+no other controller on the figure has. Your own labels, as keys of the runs or by ``labels``, have the colour of the
+controller that ran.
+
+All functions take the same settings of form: ``size`` in inches, ``style`` (``"paper"``, ``"screen"`` or parameters of
+matplotlib on top of :data:`STYLE`), ``title`` and ``labels``. A figure narrower than 5 inches has the style ``"paper"``
+if none is given. Nothing is cut: texts are broken into lines, and a size without room for them is a ``ValueError``.
 
 With several runs (seeds) of a controller, lines are medians over the seeds at each moment, and bands
 reach from the smallest to the largest value. If the seeds have different links (a generated

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,25 +14,28 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from tidegate.output.document import NOTHING
-from tidegate.output.palette import MUTED, Look
+from tidegate.output.palette import Look
 from tidegate.show import view
+from tidegate.show.plot.fitting import Size, Style, drawing, legend_above, legend_below, letters, width_of
 from tidegate.show.plot.style import (
-    STYLE,
-    TARGET,
     delay_axis,
     draw_capacity,
-    finished,
     headline,
     largest,
     loss_axis,
-    new_figure,
-    rate_legend,
+    marks_axis,
+    other_line,
+    points,
+    rate_handles,
+    stroke,
+    target_line,
 )
 from tidegate.show.view import Floats, RunLike, Runs
 from tidegate.wording import listed
 
 _MEGA = 1e6
 _ONE_COLUMN = 6  # the largest number of controllers in one column of a legend
+_NARROW = 62  # heights of a letter: a narrower sheet has no room beside its panels
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ class _Panel:
     t: Floats
     receive: _Band
     target: _Band
-    cross: _Band
+    others: Mapping[str, Floats]
+    """The median receive rate of each other flow by its name."""
     delay: _Band
     loss: _Band
+    marked: _Band
     drawn: int
     """The number of seeds in the bands."""
 
@@ -77,20 +81,27 @@ def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
     flow = view.subject_of(drawn[0])
     subject = [view.flow_series(run, flow) for run in drawn]
     grid = max((s.t for s in subject), key=len)
-    cross = []
+    rates: dict[str, list[Floats]] = {}
     for run in drawn:
-        total = np.zeros(len(grid))
-        for entry in run.summary["flows"]:
-            if entry["flow"] != flow:
-                flow_series = view.flow_series(run, entry["flow"])
-                total += np.nan_to_num(view.on_grid(flow_series.t, flow_series.receive_bps, grid))
-        cross.append(total)
+        for name, rate in view.others(run, [flow], grid).items():
+            if np.nanmax(rate, initial=0.0) > 0:
+                rates.setdefault(name, []).append(np.nan_to_num(rate))
 
     def band(name: str) -> _Band:
         return _Band.of([view.on_grid(series.t, getattr(series, name), grid) for series in subject])
 
-    bands = band("receive_bps"), band("target_bps"), _Band.of(cross), band("delay_ms"), band("loss")
-    return _Panel(label, grid, *bands, drawn=len(drawn))
+    others = {name: _Band.of(members).middle for name, members in rates.items()}
+    return _Panel(
+        label,
+        grid,
+        receive=band("receive_bps"),
+        target=band("target_bps"),
+        others=others,
+        delay=band("delay_ms"),
+        loss=band("loss"),
+        marked=band("marked"),
+        drawn=len(drawn),
+    )
 
 
 def _megabits(value: float) -> str:
@@ -120,27 +131,41 @@ def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **l
         ax.fill_between(t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0)
 
 
-def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
+def _rate_panel(
+    ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str, others: Sequence[str]
+) -> None:
     draw_capacity(ax, runs[0], link, view.end_of(panel.t))
-    if (panel.cross.high > 0).any():
-        ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
+    for number, name in enumerate(others):
+        if name in panel.others:
+            ax.plot(panel.t, panel.others[name] / 1e6, **other_line(number))
     _band(ax, panel.t, panel.receive, colour, 1e-6)
     if np.isfinite(panel.target.middle).any():
-        ax.plot(panel.t, panel.target.middle / 1e6, **TARGET)
+        ax.plot(panel.t, panel.target.middle / 1e6, **target_line())
     ax.set_ylabel("Rate (Mbit/s)")
+
+
+def _above(ax: Axes, label: str, colour: str, runs: Sequence[RunLike], room: float) -> None:
+    """Writes a controller's name above its panel, and its means where the panel (points) is wide enough for both."""
+    ax.set_title(label, color=colour, fontsize=points(12), pad=points(4))
+    means = ((name, show, view.mean(runs, name)) for name, show, _ in _FACTS if name != "utilisation")
+    facts = ", ".join(show(mean) for _, show, mean in means if math.isfinite(mean))
+    small = points(9.5)
+    # the name is bold, so a tenth wider
+    if facts and 1.1 * width_of(label, points(12)) + width_of(f"   {facts}", small) < room:
+        ax.set_title(facts, loc="right", fontsize=small, fontweight="normal", color="#555555", pad=points(4))
 
 
 def _aside(ax: Axes, label: str, colour: str, runs: Sequence[RunLike]) -> None:
     """Writes a controller's name and means to the right of its panel, clear of the data."""
     write = partial(ax.text, transform=ax.transAxes, va="top")
-    write(1.02, 0.98, label, color=colour, fontsize=13, fontweight="bold")
+    write(1.02, 0.98, label, color=colour, fontsize=points(13), fontweight="bold")
     for number, (name, show, says) in enumerate(_FACTS):
         y, mean = 0.76 - 0.19 * number, view.mean(runs, name)
         if name == "utilisation" and not math.isfinite(mean):
             continue  # the capacity of a recorded call's link is not known
         text = show(mean) if math.isfinite(mean) else NOTHING
-        write(1.105, y, text, ha="right", fontsize=11, fontweight="bold", color="#222222")
-        write(1.115, y, says, fontsize=10, color="#555555")
+        write(1.105, y, text, ha="right", fontsize=points(11), fontweight="bold", color="#222222")
+        write(1.115, y, says, fontsize=points(10), color="#555555")
 
 
 def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
@@ -162,7 +187,7 @@ def _share_rate_axis(
     axes: Sequence[Axes], panels: Sequence[_Panel], groups: dict[str, list[RunLike]], link: str | None
 ) -> None:
     """Sets the same rate axis for all panels: it holds the flows, and the capacity where that is near them."""
-    flows = largest([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
+    flows = largest([panel.receive.high for panel in panels] + [r for panel in panels for r in panel.others.values()])
     targets = largest([panel.target.middle for panel in panels], 0.99)
     top = max(flows, targets)
     if link is not None:
@@ -177,69 +202,99 @@ def _share_rate_axis(
 def _shared(ax: Axes, panels: Sequence[_Panel], looks: dict[str, Look], field: str, scale: float) -> None:
     for panel in panels:
         look = looks[panel.label]
-        _band(ax, panel.t, getattr(panel, field), look.colour, scale, linewidth=1.3, linestyle=look.linestyle)
+        _band(ax, panel.t, getattr(panel, field), look.colour, scale, linewidth=stroke(1.3), linestyle=look.linestyle)
 
 
 def _legend(ax: Axes, looks: dict[str, Look]) -> None:
     """Adds the legend of the shared panels, beside them."""
-    handles = [
-        Line2D([], [], color=look.colour, linestyle=look.linestyle, label=label) for label, look in looks.items()
-    ]
     ax.legend(
-        handles=handles,
+        handles=_handles(looks),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0,
         handlelength=3.2,
         ncols=1 + (len(looks) > _ONE_COLUMN),
-        fontsize=10 if len(looks) <= _ONE_COLUMN else 8.5,
+        fontsize=points(10 if len(looks) <= _ONE_COLUMN else 8.5),
     )
 
 
-def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
+def _handles(looks: dict[str, Look]) -> list[Line2D]:
+    return [Line2D([], [], color=look.colour, linestyle=look.linestyle, label=label) for label, look in looks.items()]
+
+
+def comparison(
+    runs: Runs,
+    *,
+    title: str | None = None,
+    link: str | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
     """Draws a sheet that compares controllers on the same network.
 
-    For each controller it shows the receive rate and the target against the capacity, with the other
-    flows muted; below, on shared axes, the one-way delay and the loss of all controllers.
+    For each controller it shows the receive rate and the target against the capacity, with a grey line for each other
+    flow; below, on shared axes, the one-way delay and the loss of all controllers, and the share of packets that queues
+    marked, if any.
 
     Args:
         runs: Runs by controller, or a sequence of runs (grouped by their subject's controller).
-        title: The heading; by default made from the scenario's name.
+        title: The heading; by default made from the scenario's name, and none if empty.
         link: The link whose capacity is drawn; by default that with the highest utilisation.
+        size: Width and height in inches. A narrow figure has the names above the panels.
+        style: `paper`, `screen`, or parameters of matplotlib; see [plot][tidegate.plot].
+        labels: Other names for controllers, links and flows.
 
     Raises:
-        ValueError: If there is no run, or one was recorded without series.
+        ValueError: If there is no run, one was recorded without series, or the size is too small.
     """
     groups = view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
     link = link or view.bottleneck(everything)
-    looks = view.looks_of(groups)
-    colours = {label: look.colour for label, look in looks.items()}
+    looks = {view.renamed(labels, label): look for label, look in view.looks_of(groups).items()}
+    groups = {view.renamed(labels, label): members for label, members in groups.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
+    others = list(dict.fromkeys(name for panel in panels for name in panel.others))
     k = len(panels)
-    with mpl.rc_context(STYLE):
-        figure = new_figure(12.5, 1.75 * k + 4.6)
-        grid = figure.subplots(k + 2, 1, sharex=True, height_ratios=[1.0] * k + [1.1, 0.7])
+    has_marks = any((np.nan_to_num(panel.marked.high) > 0).any() for panel in panels)
+    shared = [1.1, 0.7, *([0.7] if has_marks else [])]
+    with drawing(12.5, 1.75 * k + 4.6 + 1.2 * has_marks, size, style) as figure:
+        narrow = letters(figure) < _NARROW
+        grid = figure.subplots(k + len(shared), 1, sharex=True, height_ratios=[1.0] * k + shared)
         end = max(view.end_of(panel.t) for panel in panels)
         for ax, panel in zip(grid[:k], panels, strict=True):
-            members = groups[panel.label]
-            _rate_panel(ax, panel, members, link, colours[panel.label])
-            _aside(ax, panel.label, colours[panel.label], members)
+            members, colour = groups[panel.label], looks[panel.label].colour
+            _rate_panel(ax, panel, members, link, colour, others)
+            if narrow:
+                _above(ax, panel.label, colour, members, (figure.get_figwidth() - 0.5) * 72)
+            else:
+                _aside(ax, panel.label, colour, members)
         _share_rate_axis(grid[:k], panels, groups, link)
         has_target = any(np.isfinite(panel.target.middle).any() for panel in panels)
-        has_cross = any((panel.cross.high > 0).any() for panel in panels)
-        rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
+        handles = rate_handles(
+            "#444444",
+            [view.renamed(labels, name) for name in others],
+            link=link and view.renamed(labels, link),
+            target=has_target,
+        )
+        if narrow:
+            legend_below(figure, [*handles, *_handles(looks)], 2.4)
+        else:
+            legend_above(grid[0], handles, columnspacing=1.6, handlelength=1.8)
+            _legend(grid[k], looks)
         _shared(grid[k], panels, looks, "delay", 1.0)
-        _legend(grid[k], looks)
         grid[k].set_ylabel("One-way delay (ms)")
         delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
         _shared(grid[k + 1], panels, looks, "loss", 100.0)
         grid[k + 1].set_ylabel("Loss (%)")
         loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
-        grid[k + 1].set_xlabel("Time (s)")
-        grid[k + 1].set_xlim(0, end)
+        if has_marks:
+            _shared(grid[k + 2], panels, looks, "marked", 100.0)
+            marks_axis(grid[k + 2], [panel.marked.high for panel in panels])
+        grid[-1].set_xlabel("Time (s)")
+        grid[-1].set_xlim(0, end)
         figure.align_ylabels(grid)
-        headline(figure, title or _headline(groups, everything[0]))
-        if note := _seeds(groups, panels):
-            figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
-    return finished(figure)
+        headline(figure, _headline(groups, everything[0]) if title is None else title)
+        if (note := _seeds(groups, panels)) and not narrow:
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=points(9.5), color="#555555")
+    return figure

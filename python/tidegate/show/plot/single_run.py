@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tidegate.output.palette import MUTED, looks
+from tidegate.output.palette import looks
 from tidegate.show import _session, view
+from tidegate.show.plot.fitting import Size, Style, drawing, legend_above
 from tidegate.show.plot.session import draw_queues
 from tidegate.show.plot.style import (
-    ABOVE,
-    STYLE,
-    TARGET,
     delay_axis,
     draw_capacity,
     draw_loss,
-    finished,
+    draw_marks,
     headline,
-    new_figure,
-    rate_legend,
+    other_line,
+    points,
+    rate_handles,
+    stroke,
+    target_line,
 )
 from tidegate.show.view import RunLike
 
 
-def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
-    """Draws one flow of one run over time: rate against capacity, delay, loss and the queues.
+def time_series(
+    run: RunLike,
+    *,
+    flow: str | None = None,
+    link: str | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draws one flow of one run over time: rate against capacity, delay, loss, marks if there are any, and the queues.
+
+    Each other flow of the run is a grey line.
 
     Args:
         run: The run.
         flow: The flow; by default the subject.
         link: The link whose capacity is drawn; by default that with the highest utilisation.
+        size: Width and height in inches.
+        style: `paper`, `screen`, or parameters of matplotlib; see [plot][tidegate.plot].
+        title: The heading; by default made from the run, and none if empty.
+        labels: Other names for flows, controllers and links.
 
     Raises:
-        ValueError: If there is no such flow, or the run was recorded without series.
+        ValueError: If there is no such flow, the run was recorded without series, or the size is too small.
     """
     run = view.keep(run)
     flow = flow or view.subject_of(run)
@@ -45,38 +61,53 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     label = view.label_of(run, flow)
     colour = looks([label])[label].colour
     end = view.end_of(series.t)
-    with mpl.rc_context(STYLE):
-        figure = new_figure(11, 8.4)
-        rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
+    marked = view.has_marks(series)
+    heights = [1.6, 1.2, 0.7, *([0.7] if marked else []), 0.8]
+    with drawing(11, 8.4 + 1.4 * marked, size, style) as figure:
+        rate, delay, loss, *marks, queue = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         has_capacity = draw_capacity(rate, run, link, end)
-        others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
-        for name in others:
-            cross = view.flow_series(run, name)
-            rate.plot(cross.t, cross.receive_bps / 1e6, color=MUTED, linewidth=1.0)
+        others = view.others(run, [flow], series.t)
+        for number, values in enumerate(others.values()):
+            rate.plot(series.t, values / 1e6, **other_line(number))
         rate.plot(series.t, series.receive_bps / 1e6, color=colour)
         has_target = bool(np.isfinite(series.target_bps).any())
         if has_target:
-            rate.plot(series.t, series.target_bps / 1e6, **TARGET)
+            rate.plot(series.t, series.target_bps / 1e6, **target_line())
         rate.set_ylabel("Rate (Mbit/s)")
         rate.set_ylim(bottom=0)
-        rate_legend(rate, colour, link=link if has_capacity else None, cross=bool(others), target=has_target)
-        delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=0.8, alpha=0.5)
+        names = [view.renamed(labels, name) for name in others]
+        named_link = view.renamed(labels, link) if link is not None and has_capacity else None
+        legend_above(
+            rate, rate_handles(colour, names, link=named_link, target=has_target), columnspacing=1.6, handlelength=1.8
+        )
+        delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=stroke(0.8), alpha=0.5)
         delay.plot(series.t, series.delay_ms, color=colour)
         delay.set_ylabel("One-way delay (ms)")
         delay_axis(delay, [series.delay_ms, series.delay_max_ms])
         mean = Line2D([], [], color=colour, label="mean of the bin")
-        maximum = Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest")
-        delay.legend(handles=[mean, maximum], ncols=2, borderaxespad=0.2, **ABOVE)
+        maximum = Line2D([], [], color=colour, alpha=0.5, linewidth=stroke(0.8), label="largest")
+        legend_above(delay, [mean, maximum])
         draw_loss(loss, series, colour)
-        draw_queues(queue, _session.queues(run))
+        for ax in marks:
+            draw_marks(ax, series, colour)
+        draw_queues(queue, _session.queues(run), labels)
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)
         figure.align_ylabels()
-        headline(figure, view.headline(run, flow))
-    return finished(figure)
+        headline(figure, view.headline(run, flow, labels) if title is None else title)
+    return figure
 
 
-def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None = None) -> Figure:
+def internals(
+    run: RunLike,
+    flow: str | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    size: Size | None = None,
+    style: Style | None = None,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
     """Draws the inner state that a controller noted: a panel for each named series, with its unit where it is known.
 
     A value that is compared with a threshold shares an axis with the threshold.
@@ -85,9 +116,13 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         run: The run.
         flow: The flow whose controller is drawn; by default the subject.
         names: The series from top to bottom; by default all that were noted.
+        size: Width and height in inches.
+        style: `paper`, `screen`, or parameters of matplotlib; see [plot][tidegate.plot].
+        title: The heading; by default made from the run, and none if empty.
+        labels: Other names for the flow, the controller and the series.
 
     Raises:
-        ValueError: If the run has no such flow or series.
+        ValueError: If the run has no such flow or series, or the size is too small.
     """
     run = view.keep(run)
     flow = flow or view.subject_of(run)
@@ -108,35 +143,38 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         raise ValueError(f"the controller of flow {flow!r} has no internals")
     panels = _panels(chosen)
     colour = looks([label])[label].colour
-    with mpl.rc_context(STYLE):
-        figure = new_figure(11, 1.2 + 1.7 * len(panels))
+    with drawing(11, 1.2 + 1.7 * len(panels), size, style) as figure:
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for ax, series in zip(axes, panels, strict=True):
-            for name, style in zip(series, _STYLES, strict=False):
+            for name, dash in zip(series, _DASHES, strict=False):
                 mask = got["name"] == name
                 unit, scale = _axis_unit(name)
                 times, value = got["t_s"][mask], np.asarray(got["value"][mask], float) * scale
-                ink = colour if style == "-" else "#222222"
-                ax.step(times, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
+                ink = colour if dash == "-" else "#222222"
+                line: dict[str, Any] = {"where": "post", "color": ink, "linewidth": stroke(1.2), "linestyle": dash}
+                ax.step(times, value, label=view.renamed(labels, name), **line)
                 if name == "threshold" and len(series) > 1:
-                    ax.step(times, -value, where="post", color=ink, linewidth=1.2, linestyle=style)
+                    ax.step(times, -value, **line)
                     # values far beyond the threshold would make its crossings too small to see
                     top = _FAR * float(value.max())
                     low, high = ax.get_ylim()
                     ax.set_ylim(max(low, -top), min(high, top))
-            title, code = " and ".join(series), _CODES.get(series[0])
-            ax.set_title(f"{title} ({code})" if code else title, fontsize=11)
+            heading, code = " and ".join(view.renamed(labels, name) for name in series), _CODES.get(series[0])
+            ax.set_title(f"{heading} ({code})" if code else heading, fontsize=points(11))
             ax.set_ylabel(unit)
             if len(series) > 1:
-                ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=9)
+                ax.legend(
+                    loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=points(9)
+                )
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
         figure.align_ylabels()
-        headline(figure, f"Inside {label}: flow {flow}")
-    return finished(figure)
+        inside = f"Inside {view.renamed(labels, label)}: flow {view.renamed(labels, flow)}"
+        headline(figure, inside if title is None else title)
+    return figure
 
 
-_STYLES = ("-", "--")
+_DASHES = ("-", "--")
 _FAR = 4.0  # thresholds
 # Series that are compared share an axis, so that crossings are visible.
 _TOGETHER = {"compared": ("compared", "threshold")}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
@@ -17,7 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, MUTED
+from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, MUTED, Look
 from tidegate.show import view
 from tidegate.show.view import Floats, FlowSeries, RunLike
 
@@ -41,12 +43,34 @@ STYLE: dict[Any, Any] = {
     "xtick.color": "#444444",
     "ytick.color": "#444444",
     "figure.facecolor": "white",
+    "figure.titlesize": 15,
+    "figure.titleweight": "bold",
+    "figure.dpi": 150,
     "savefig.facecolor": "white",
 }
 """The style of all figures of tidegate, for ``matplotlib.rc_context``."""
 
-TARGET: dict[str, Any] = {"color": "#222222", "linewidth": 1.0, "linestyle": (0, (3, 2))}
-"""The line of a controller's target."""
+PAPER: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "axes.linewidth": 0.6,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.1,
+    "legend.fontsize": 7,
+    "figure.titlesize": 9,
+    "figure.dpi": 300,
+    # letters as TrueType and not as pictures of themselves: journals ask for it
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+}
+"""Changes to `STYLE` for a column of a paper, which is about 3.3 inches wide."""
 ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
 """A legend above its axes."""
 
@@ -65,15 +89,38 @@ class ShownFigure(Figure):
     Since pyplot does not know it, it is never shown twice: neither `%matplotlib inline` nor a window shows it.
     """
 
+    parameters: Mapping[Any, Any] = MappingProxyType({})
+    """Parameters of matplotlib with which it was made, which hold while it is saved."""
+
+    def savefig(self, fname: Any, **settings: Any) -> None:
+        """Saves the figure; see matplotlib."""
+        with mpl.rc_context(dict(self.parameters)):
+            super().savefig(fname, **settings)
+
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
         self.savefig(data, format="png", dpi=_CELL_DPI)
         return data.getvalue()
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> ShownFigure:
     """Makes a figure; width and height are in inches."""
-    return ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
+    return ShownFigure(figsize=(width, height), dpi=mpl.rcParams["figure.dpi"], layout="constrained")
+
+
+def points(size: float) -> float:
+    """A size of letters in the style's proportion: `size` where it is that of `STYLE`."""
+    return float(size * mpl.rcParams["font.size"] / STYLE["font.size"])
+
+
+def stroke(width: float) -> float:
+    """A width of a line, or a size of a marker, in the style's proportion: `width` where it is that of `STYLE`."""
+    return float(width * mpl.rcParams["lines.linewidth"] / STYLE["lines.linewidth"])
+
+
+def target_line(width: float = 1.0) -> dict[str, Any]:
+    """The look of a controller's target."""
+    return {"color": "#222222", "linewidth": stroke(width), "linestyle": (0, (3, 2))}
 
 
 def finished(figure: Figure) -> Figure:
@@ -110,7 +157,7 @@ def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
         return False
     t, capacity = np.append(t, max(end, t[-1])), np.append(capacity, capacity[-1]) / 1e6
     ax.fill_between(t, capacity, step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
-    ax.step(t, capacity, where="post", color=CAPACITY_EDGE, linewidth=1.0, zorder=1)
+    ax.step(t, capacity, where="post", color=CAPACITY_EDGE, linewidth=stroke(1.0), zorder=1)
     return True
 
 
@@ -119,22 +166,38 @@ def capacity_patch(link: str) -> Patch:
     return Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"true capacity of {link}")
 
 
-def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:
-    """Adds a legend of the lines above a rate axis."""
+def rate_handles(colour: str, others: Sequence[str], *, link: str | None, target: bool) -> list[Line2D | Patch]:
+    """The explanations of the lines of a rate axis.
+
+    Args:
+        colour: The colour of the line of the subject.
+        others: The names of the other flows, in the order of their lines.
+        link: The name of the link whose capacity is drawn; `None` for no capacity.
+        target: Whether a target is drawn.
+    """
     handles: list[Line2D | Patch] = []
     if link is not None:
         handles.append(capacity_patch(link))
     if target:
-        handles.append(Line2D([], [], label="target", **TARGET))
+        handles.append(Line2D([], [], label="target", **target_line()))
     handles.append(Line2D([], [], color=colour, label="receive rate"))
-    if cross:
-        handles.append(Line2D([], [], color=MUTED, linewidth=1.1, label="other flows, received"))
-    ax.legend(handles=handles, ncols=len(handles), borderaxespad=0.2, columnspacing=1.6, handlelength=1.8, **ABOVE)
+    return handles + [Line2D([], [], label=name, **other_line(number)) for number, name in enumerate(others)]
+
+
+def other_line(number: int) -> dict[str, Any]:
+    """The look of a flow that a figure is not about: grey, and each with a dash of its own."""
+    shades = (MUTED, "#4d5560", "#b3a58f")
+    return {
+        "color": shades[number // len(DASHES) % len(shades)],
+        "linewidth": stroke(1.1),
+        "linestyle": Look(0, number % len(DASHES)).linestyle,
+    }
 
 
 def headline(figure: Figure, words: str) -> None:
-    """Writes the headline of a figure."""
-    figure.suptitle(words, x=0.01, ha="left", fontsize=15, fontweight="bold")
+    """Writes the headline of a figure, if there is one."""
+    if words:
+        figure.suptitle(words, x=0.01, ha="left")
 
 
 def delay_axis(ax: Axes, values: Sequence[Floats]) -> None:
@@ -159,6 +222,18 @@ def draw_loss(ax: Axes, series: FlowSeries, colour: str) -> None:
     ax.bar(series.t, np.nan_to_num(series.loss) * 100, width=series.width, color=colour)
     ax.set_ylabel("Loss (%)")
     loss_axis(ax, [series.loss])
+
+
+def draw_marks(ax: Axes, series: FlowSeries, colour: str) -> None:
+    """Draws the share of a flow's packets that queues marked, in each bin."""
+    ax.bar(series.t, np.nan_to_num(series.marked) * 100, width=series.width, color=colour)
+    marks_axis(ax, [series.marked])
+
+
+def marks_axis(ax: Axes, fractions: Sequence[view.Floats]) -> None:
+    """Makes an axis of the share of packets that queues marked."""
+    ax.set_ylabel("Marked (%)")
+    ax.set_ylim(0, max(1.0, largest(fractions) * 105))
 
 
 def loss_axis(ax: Axes, fractions: Sequence[view.Floats]) -> None:

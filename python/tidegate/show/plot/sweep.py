@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -16,26 +17,42 @@ from matplotlib.transforms import Bbox
 from tidegate.output.palette import Look, shade
 from tidegate.results.metrics import Metric, metric
 from tidegate.show import sweeps
+from tidegate.show.plot.fitting import Size, Style, drawing, layout, legend_below, letters, width_of
 from tidegate.show.plot.points import reversed_delay_axis
-from tidegate.show.plot.style import STYLE, finished, headline, new_figure
+from tidegate.show.plot.style import headline, points, stroke
 from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
+from tidegate.show.view import Floats
 
 _MAX_COLUMNS = 4  # of panels
 _MAX_PANELS = 12  # of one figure
-_LETTERS = 7  # of a headline, per inch
+_LETTERS = 1.07  # of a headline, per height of a letter of the axes
 _CELLS = 14  # the largest number of values along an axis of a map with numbers in its cells
 
 
-def sweep(done: SweepLike) -> Figure:
+def sweep(
+    done: SweepLike,
+    *,
+    size: Size | None = None,
+    style: Style | None = None,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
     """Draws the results of a sweep, as means over seeds.
 
     One setting: the 95th percentile of the one-way delay against the mean receive rate, as a line through the values of
-    the setting, which are written at the points; if controllers are varied as well, a line for each. Two settings: a
-    map of delay and one of rate, for each controller. More settings: the first two are the axes, and each combination
-    of the others is a panel.
+    the setting, which are written at the points; values that are names have no line, for they have no order. If
+    controllers are varied as well, a line for each. Two settings: a map of delay and one of rate, for each controller.
+    More settings: the first two are the axes, and each combination of the others is a panel.
+
+    Args:
+        done: The sweep.
+        size: Width and height in inches.
+        style: `paper`, `screen`, or parameters of matplotlib; see [plot][tidegate.plot].
+        title: The heading; by default made from the scenario and the setting, and none if empty.
+        labels: Other names for controllers, values and settings.
 
     Raises:
-        ValueError: If there are no two combinations with a rate and a delay.
+        ValueError: If there are no two combinations with a rate and a delay, or the size is too small.
     """
     swept = Swept.of(done)
     if not swept.drawn:
@@ -43,116 +60,167 @@ def sweep(done: SweepLike) -> Figure:
             "nothing to draw: a figure of a sweep needs at least two combinations of settings with rate and delay"
         )
     panels = swept.panels[:_MAX_PANELS]
-    draw = _maps if swept.is_map else _paths
-    with mpl.rc_context(STYLE):
-        figure = draw(swept, panels)
-        headline(figure, _headline(done.name, swept, len(panels), figure.get_figwidth()))
-    return finished(figure)
+    names = labels or {}
+    draw, usual = (_maps, _size_of_maps) if swept.is_map else (_paths, _size_of_paths)
+    with drawing(*usual(swept, panels), size, style) as figure:
+        usual_title = _headline(done.name, swept, len(panels), letters(figure))
+        headline(figure, usual_title if title is None else title)
+        draw(figure, swept, panels, names)
+    return figure
 
 
-def _headline(name: str, swept: Swept, panels: int, inches: float) -> str:
+def _headline(name: str, swept: Swept, panels: int, room: float) -> str:
     notes = [swept.how] if [*swept.beside] not in ([], [swept.controllers]) else []
     if panels < len(swept.panels):
         notes.append(f"The first {panels} of {len(swept.panels)} panels.")
     along = f", along {swept.axes[0]}" if swept.axes and not swept.is_map else ""
-    return "\n".join([f"{name}{along}", *textwrap.wrap(" ".join(notes), int(inches * _LETTERS))])
+    return "\n".join([f"{name}{along}", *textwrap.wrap(" ".join(notes), int(room * _LETTERS))])
 
 
 # --- one setting ----------------------------------------------------------------------------------
 
 
-def _paths(swept: Swept, panels: Sequence[Panel]) -> Figure:
+def _size_of_paths(_: Swept, panels: Sequence[Panel]) -> Size:
+    columns, rows = _grid(panels)
+    return 9 if columns == 1 else 4.6 * columns, 0.8 + (5.2 if columns == 1 else 4.2 * rows)
+
+
+def _grid(panels: Sequence[Panel]) -> tuple[int, int]:
     columns = min(len(panels), _MAX_COLUMNS)
-    rows = -(-len(panels) // columns)
-    figure = new_figure(9 if columns == 1 else 4.6 * columns, 0.8 + (5.2 if columns == 1 else 4.2 * rows))
+    return columns, -(-len(panels) // columns)
+
+
+def _paths(figure: Figure, swept: Swept, panels: Sequence[Panel], names: Mapping[str, str]) -> None:
+    columns, rows = _grid(panels)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     looks = swept.looks
-    points = [combination.point for panel in panels for combination in panel.combinations]
-    points = [point for point in points if all(map(math.isfinite, point))]
-    reversed_delay_axis(axes[0], [delay for delay, _ in points])
-    axes[0].set_ylim(0, max((rate for _, rate in points), default=1.0) * 1.15)
+    dots = [combination.point for panel in panels for combination in panel.combinations]
+    dots = [dot for dot in dots if all(map(math.isfinite, dot))]
+    reversed_delay_axis(axes[0], [delay for delay, _ in dots])
+    axes[0].set_ylim(0, max((rate for _, rate in dots), default=1.0) * 1.15)
     for ax, panel in zip(axes, panels, strict=False):
         for label, line in panel.lines.items():
             _path(ax, swept, line, looks[label])
-        ax.set_title(panel.title, fontsize=11)
+        ax.set_title(names.get(panel.title, panel.title), fontsize=points(11))
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     for ax in axes[max(0, len(panels) - columns) : len(panels)]:
         ax.set_xlabel(_axis_label(metric(DELAY)))
         ax.tick_params(axis="x", labelbottom=True)
-    figure.supylabel(_axis_label(metric(RATE)), fontsize=11)
-    labels = dict.fromkeys(label for panel in panels for label in panel.lines)
+    figure.supylabel(_axis_label(metric(RATE)), fontsize=points(11))
     handles = [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle=look.linestyle, label=label)
-        for label, look in ((label, looks[label]) for label in labels)
+        Line2D(
+            [],
+            [],
+            color=looks[label].colour,
+            marker=looks[label].marker,
+            markersize=stroke(6),
+            linestyle=looks[label].linestyle if swept.is_line else "none",
+            label=names.get(label, label),
+        )
+        for label in dict.fromkeys(label for panel in panels for label in panel.lines)
     ]
-    columns = int((figure.get_figwidth() - 0.3) / (0.85 + 0.085 * max(map(len, labels))))
-    figure.legend(handles=handles, loc="outside lower left", ncols=max(columns, 1), handlelength=3)
+    legend_below(figure, handles, 3 if swept.is_line else 1.8)
     # labels need the final layout, in which they look for room
-    figure.draw_without_rendering()
+    layout(figure)
     for ax, panel in zip(axes, panels, strict=False):
-        _write_values(ax, swept, panel, looks)
-    return figure
+        _write_values(ax, swept, panel, looks, names)
 
 
 def _path(ax: Axes, swept: Swept, line: Sequence[Combination], look: Look) -> None:
-    points = [combination.point for combination in line]
-    x, y = np.array(points).T
-    ax.plot(x, y, linestyle=look.linestyle if swept.axes else "none", color=look.colour, alpha=0.7)
+    x, y = np.array([combination.point for combination in line]).T
+    ax.plot(x, y, linestyle=look.linestyle if swept.is_line else "none", color=look.colour, alpha=0.7)
     if max(len(combination.rows) for combination in line) > 1:
         across = np.array([combination.mean(DELAY).half or 0.0 for combination in line])
         up = np.array([(combination.mean(RATE).half or 0.0) * metric(RATE).scale for combination in line])
         # an interval may reach below zero, where a logarithmic axis ends
         downwards = np.minimum(across, 0.95 * x)
         ax.errorbar(
-            x, y, xerr=[downwards, across], yerr=up, fmt="none", color=look.colour, alpha=0.35, linewidth=1.0, capsize=0
+            x,
+            y,
+            xerr=[downwards, across],
+            yerr=up,
+            fmt="none",
+            color=look.colour,
+            alpha=0.35,
+            linewidth=stroke(1.0),
+            capsize=0,
         )
-    ax.scatter(x, y, s=46, marker=look.marker, color=look.colour, edgecolors="white", linewidths=0.8, zorder=3)
+    edge: dict[str, Any] = {"edgecolors": "white", "linewidths": stroke(0.8)}
+    ax.scatter(x, y, s=stroke(6.8) ** 2, marker=look.marker, color=look.colour, zorder=3, **edge)
 
 
-def _write_values(ax: Axes, swept: Swept, panel: Panel, looks: Mapping[str, Look]) -> None:
-    """Writes the values beside their points, the ends of a line first; values without room are left out."""
+def _write_values(ax: Axes, swept: Swept, panel: Panel, looks: Mapping[str, Look], names: Mapping[str, str]) -> None:
+    """Writes the values beside their points, the ends of a line first.
+
+    A number without room is left out, since the others tell its place on the line. A name is written in the nearest
+    room, with a thin line to its point.
+    """
     if not swept.axes:
         return
-    occupied: list[Bbox] = []
+    size, dpi = points(9), ax.figure.dpi / 72
+    dots = [combination.point for combination in panel.combinations if all(map(math.isfinite, combination.point))]
+    # names must not hide points
+    occupied = [] if swept.is_line else [_around(ax.transData.transform(dot), stroke(4) * dpi) for dot in dots]
     for label, line in panel.lines.items():
         order = [0, len(line) - 1, *range(1, len(line) - 1)] if len(line) > 1 else [0]
         for combination in (line[index] for index in order):
             point = combination.point
             if not all(map(math.isfinite, point)):
                 continue
+            value = combination.settings[swept.axes[0]]
+            text = names.get(value, value)
             x, y = ax.transData.transform(point)
-            text = combination.settings[swept.axes[0]]
-            for shift, anchor in ((8, "left"), (-8, "right")):
-                box = _box(x, y, shift, text, ax.figure.dpi)
+            width, height = 1.02 * width_of(text, size) * dpi, 1.1 * size * dpi
+            for across, up in _PLACES[:2] if swept.is_line else _PLACES:
+                box = _beside(x, y, (across * size * dpi, up * size * dpi), width, height)
                 inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
+                if not swept.is_line:
+                    inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
                 if inside and not any(box.overlaps(obstacle) for obstacle in occupied):
                     occupied.append(box)
-                    ax.annotate(
-                        text, point, xytext=(shift * 0.8, 4), textcoords="offset points", ha=anchor, fontsize=9,
-                        color=looks[label].colour, zorder=4,
-                    )  # fmt: skip
+                    _annotate(ax, text, point, (across * size, up * size), looks[label].colour)
                     break
 
 
-def _box(x: float, y: float, shift: float, text: str, dpi: float) -> Bbox:
-    """The approximate box of a label of nine points, in dots."""
-    point = dpi / 72
-    width, height = 5.4 * len(text) * point, 10 * point
-    start = x + shift * 0.8 * point - (width if shift < 0 else 0)
-    return Bbox.from_extents(start, y + 2 * point, start + width, y + 2 * point + height)
+_NEAR = ((0.7, 0.45), (0.7, -1.3), (0.7, 1.6), (0.7, -2.5), (1.6, 2.8), (1.6, -3.7), (2.5, 4.0), (2.5, -5.0))
+_PLACES = [(side * across, up) for across, up in _NEAR for side in (1, -1)]
+"""Places of a text beside its point, in heights of its letters: the distance to a side, and the lower edge."""
+
+
+def _beside(x: float, y: float, shift: Sequence[float], width: float, height: float) -> Bbox:
+    start = x + shift[0] - (width if shift[0] < 0 else 0)
+    return Bbox.from_extents(start, y + shift[1], start + width, y + shift[1] + height)
+
+
+def _around(dot: Floats, half: float) -> Bbox:
+    x, y = dot
+    return Bbox.from_extents(x - half, y - half, x + half, y + half)
+
+
+def _annotate(ax: Axes, text: str, point: tuple[float, float], shift: tuple[float, float], ink: str) -> None:
+    size = points(9)
+    side = "left" if shift[0] > 0 else "right"
+    leader = {"arrowstyle": "-", "color": ink, "linewidth": stroke(0.6), "shrinkA": 0, "shrinkB": 2}
+    ax.annotate(
+        text, point, xytext=shift, textcoords="offset points", fontsize=size, color=ink, zorder=4,
+        ha=side, va="baseline", arrowprops=leader if abs(shift[1]) > 1.5 * size else None,
+    )  # fmt: skip
 
 
 # --- two settings ---------------------------------------------------------------------------------
 
 
-def _maps(swept: Swept, panels: Sequence[Panel]) -> Figure:
+def _size_of_maps(swept: Swept, panels: Sequence[Panel]) -> Size:
     across, up = (swept.values[key] for key in swept.axes)
-    columns = min(len(panels), _MAX_COLUMNS)
-    rows = -(-len(panels) // columns)
+    columns, rows = _grid(panels)
     wide = min(max(2.6, 0.62 * len(across) + 0.6), 7.0)
     high = min(max(1.5, 0.36 * len(up) + 0.9), 6.0)
-    figure = new_figure(max(7.0, wide * columns + 1.8), 2 * high * rows + 1.2)
+    return max(7.0, wide * columns + 1.8), 2 * high * rows + 1.2
+
+
+def _maps(figure: Figure, swept: Swept, panels: Sequence[Panel], names: Mapping[str, str]) -> None:
+    columns, rows = _grid(panels)
     parts = figure.subfigures(2, 1, squeeze=False).ravel()
     for part, name in zip(parts, (RATE, DELAY), strict=True):
         quantity = metric(name)
@@ -161,14 +229,25 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> Figure:
         finite = [value for value in means.values() if math.isfinite(value)]
         low, top = (min(finite), max(finite)) if finite else (0.0, 1.0)
         for ax, panel in zip(axes.ravel(), panels, strict=False):
-            ax.set_title(panel.title, fontsize=11)
+            ax.set_title(names.get(panel.title, panel.title), fontsize=points(11))
             _map(ax, swept, panel, means, (low, top, quantity))
         for ax in axes.ravel()[len(panels) :]:
             ax.set_visible(False)
-        part.suptitle(_axis_label(quantity), x=0.01, ha="left", fontsize=12)
-        part.supylabel(swept.axes[1], fontsize=10)
-    parts[1].supxlabel(swept.axes[0], fontsize=10)
-    return figure
+        part.suptitle(_axis_label(quantity), x=0.01, ha="left", fontsize=points(12), fontweight="normal")
+        part.supylabel(names.get(swept.axes[1], swept.axes[1]), fontsize=points(10))
+    parts[1].supxlabel(names.get(swept.axes[0], swept.axes[0]), fontsize=points(10))
+    layout(figure)
+    for ax in figure.axes:
+        _leave_out_numbers(ax)
+
+
+def _leave_out_numbers(ax: Axes) -> None:
+    """Leaves out the numbers of a map whose cells are too narrow for them."""
+    cells = ax.get_xlim()[1] - ax.get_xlim()[0]
+    widest = max((width_of(text.get_text(), points(8.5)) for text in ax.texts), default=0.0)
+    if widest * ax.figure.dpi / 72 > 0.95 * ax.bbox.width / cells:
+        for text in list(ax.texts):
+            text.remove()
 
 
 def _map(ax: Axes, swept: Swept, panel: Panel, means: Mapping[int, float], scale: tuple[float, float, Metric]) -> None:
@@ -183,12 +262,12 @@ def _map(ax: Axes, swept: Swept, panel: Panel, means: Mapping[int, float], scale
         fill, ink = shade(mean, low, top, quantity.better)
         ax.add_patch(mpl.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor="white", linewidth=1))
         if has_numbers:
-            ax.text(x, y, sweeps.plainly(mean), ha="center", va="center", fontsize=8.5, color=ink)
+            ax.text(x, y, sweeps.plainly(mean), ha="center", va="center", fontsize=points(8.5), color=ink)
     for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
         step = -(-len(values) // _CELLS)
         axis.set_ticks(range(0, len(values), step), values[::step])
-    ax.tick_params(axis="x", rotation=45 if sum(map(len, across)) > 6 * len(across) else 0, labelsize=9)
-    ax.tick_params(axis="y", labelsize=9)
+    ax.tick_params(axis="x", rotation=45 if sum(map(len, across)) > 6 * len(across) else 0, labelsize=points(9))
+    ax.tick_params(axis="y", labelsize=points(9))
 
 
 def _axis_label(metric: Metric) -> str:

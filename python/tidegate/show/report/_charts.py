@@ -32,7 +32,8 @@ _QUANTITIES = (
     ("frame", "Frame delay", "From capture to the screen: maximum of each bin; time without a new picture is shaded."),
     ("late", "Frame lateness", "How much later than the quickest a video frame was complete: maximum of each bin."),
     ("loss", "Packets lost", "Lost packets as a share of the packets received or lost in each bin."),
-    ("queue", "Queues", "Bytes in the queue of each link."),
+    ("marks", "Packets marked", "Packets that queues marked, as a share of those received or lost in each bin."),
+    ("queue", "Queues", "Bytes in the queue of each link; with DualPI2 in each of its two queues."),
 )
 _UNKNOWN_CAPACITY = ("rate", "Rate", "The rate at the receiver, or else at the sender, and the controller's target.")
 _FREEZES = " Time in which the picture stood still is shaded."

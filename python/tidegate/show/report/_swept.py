@@ -141,7 +141,7 @@ def _path(swept: Swept, label: str, line: Sequence[Combination], key: str | None
         )
         for combination in line
     ]
-    return Trail(swept.looks[label], dots, label, joined=key is not None)
+    return Trail(swept.looks[label], dots, label, joined=swept.is_line)
 
 
 def _along(swept: Swept, panel: Panel, name: str) -> Chart:
@@ -156,7 +156,7 @@ def _along(swept: Swept, panel: Panel, name: str) -> Chart:
                 _explanation(combination, combination.settings), half=(mean.half or 0.0) * quantity.scale)
             for combination, mean in means
         ]  # fmt: skip
-        trails.append(Trail(swept.looks[label], dots, label, joined=True))
+        trails.append(Trail(swept.looks[label], dots, label, joined=swept.is_line))
     finite_dots = [dot for trail in trails for dot in trail.dots if math.isfinite(dot.y)]
     top = max((dot.y + dot.half for dot in finite_dots), default=1.0)
     # the axis goes below zero only for negative values, not for intervals of shares and rates

@@ -23,15 +23,13 @@ from tidegate.show.view import Floats, FlowSeries, RunLike
 MIN_BIN = 0.2
 #: Largest number of points of a series: a screen has hardly more pixels.
 MAX_POINTS = 1500
-#: Largest number of other flows that are drawn one by one; of more flows the sum is drawn.
-MAX_OTHERS = 6
 #: Largest size (bytes) of the series of all seeds; further seeds are only in the table.
 BUDGET = 600_000
 
 #: The step of each quantity, in the unit of its axis.
 STEPS = {
     "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
-    "late": 0.1,
+    "late": 0.1, "marks": 0.1,
 }  # fmt: skip
 
 
@@ -90,6 +88,7 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
     packets = np.nansum(_fold(arrived + lost, k), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = np.where(packets > 0, np.nansum(_fold(lost, k), axis=1) / packets * 100, np.nan)
+    marks = {"marks": _weighted(lay(series.marked), arrived + lost, k) * 100} if view.has_marks(series) else {}
     receive = _mean(lay(series.receive_bps), k) / 1e6
     # a call that was recorded only at its sender has no receive rate: the sending rate is shown instead
     sent = {} if np.isfinite(receive).any() else {"sent": _mean(lay(series.sending_bps), k) / 1e6}
@@ -100,13 +99,14 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
         "delay": _weighted(lay(series.delay_ms), arrived, k),
         "delayMax": _largest(lay(series.delay_max_ms), k),
         "loss": loss,
+        **marks,
     }
 
 
 _KIND = {
     "receive": "rate", "sent": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
     "delay": "delay", "delayMax": "delay", "loss": "loss", "trip": "trip", "pacer": "pacer", "frame": "frame",
-    "late": "late",
+    "late": "late", "marks": "marks",
 }  # fmt: skip
 
 
@@ -160,10 +160,7 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool
             stretches = zip(*both_ends.without_picture, strict=True)
             entry["without_picture"] = [[round(float(begin), 3), round(float(end), 3)] for begin, end in stretches]
         flows.append(entry | {key: pack(values, STEPS[_KIND[key]]) for key, values in curves.items()})
-    others = {name: series for name, series in recorded.items() if name not in subjects}
-    rates = {name: _mean(view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
-    if len(rates) > MAX_OTHERS:
-        rates = {f"{len(rates)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
+    rates = {name: _mean(rate, k) / 1e6 for name, rate in view.others(run, subjects, grid).items()}
     start = float(grid[0] - width / 2) if len(grid) else 0.0
     bins = math.ceil(len(grid) / k)
     edges: Floats = (start + np.arange(bins + 1) * width * k).astype(np.float64)

@@ -96,6 +96,11 @@ pub trait QueueDiscipline: Send {
     /// anew.
     fn backlog(&self) -> Backlog;
 
+    /// Passes the name and the fill level of each of its queues to `visit`, where it has a few that differ in kind.
+    fn parts(&self, visit: &mut dyn FnMut(&'static str, Backlog)) {
+        let _ = visit;
+    }
+
     /// Visits each waiting packet, those of one queue in the order in which they go.
     fn for_each(&self, visit: &mut dyn FnMut(&Waiting));
 

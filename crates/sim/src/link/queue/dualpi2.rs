@@ -277,6 +277,11 @@ impl QueueDiscipline for DualPi2 {
         Backlog { packets: l4s.packets + classic.packets, bytes: Size::from_bytes(bytes) }
     }
 
+    fn parts(&self, visit: &mut dyn FnMut(&'static str, Backlog)) {
+        visit("l4s", self.l4s.packets.backlog());
+        visit("classic", self.classic.packets.backlog());
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.l4s.packets.for_each(visit);
         self.classic.packets.for_each(visit);
