@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,8 @@ from tidegate.cli.terminal import say
 from tidegate.errors import InputError, located
 
 if TYPE_CHECKING:
+    from tidegate.runs import Run
+    from tidegate.scenario.scenario import Level
     from tidegate.shell import LiveJob
     from tidegate.suite import Suite
 
@@ -88,8 +90,8 @@ Traces = Annotated[
 ]
 
 
-def check_record(record: str | None, media: str | None = None) -> None:
-    """Checks that `--record` is a level, and with `--media` the one that it needs.
+def check_record(record: str | None, media: str | None = None) -> Level | None:
+    """Checks that `--record` is a level, and with `--media` the one that it needs; returns it.
 
     Raises:
         InputError: when it is not.
@@ -98,6 +100,7 @@ def check_record(record: str | None, media: str | None = None) -> None:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
     if media is not None and record not in {None, "packets"}:
         raise InputError(f"--record: found {record}; --media needs packets")
+    return cast("Level | None", record)
 
 
 def refuse(options: Mapping[str, object], why: str) -> None:
@@ -187,6 +190,26 @@ def variants_of(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         with located(f"--variant {name.strip()}: {key}"):
             values[key] = plain_value(value)
     return variants
+
+
+def recordings_of(texts: Sequence[str]) -> dict[str, Run]:
+    """The recorded calls of `--recording`, by name: `NAME: DIR`, or `DIR`, whose name is the folder's.
+
+    Raises:
+        InputError: when there is no run in a folder, or two have one name.
+    """
+    from tidegate.runs import Run
+
+    recordings: dict[str, Run] = {}
+    for text in texts:
+        before, colon, behind = text.partition(": ")
+        folder = Path(behind.strip() if colon else text)
+        name = before.strip() if colon else folder.resolve().name
+        if name in recordings:
+            raise InputError(f"--recording {text}: found {name} twice; expected names that differ, as in NAME: DIR")
+        with located(f"--recording {text}"):
+            recordings[name] = Run.load(folder)
+    return recordings
 
 
 def say_duration(sessions: Sequence[LiveJob]) -> None:

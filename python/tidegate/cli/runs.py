@@ -25,6 +25,7 @@ from tidegate.cli.options import (
     captured,
     changes,
     check_record,
+    recordings_of,
     say_duration,
     say_what_code_is_run,
     say_what_media_lacks,
@@ -141,7 +142,16 @@ def compare(
             'first ": "; a repeated name adds a value; controller=NAME is the controller of the call. Repeatable.',
         ),
     ] = [],  # noqa: B006
+    recording: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME:DIR",
+            help='Further column with a call that was recorded (tidegate import): "customer: my-call", or my-call. It '
+            "is not ranked. Repeatable.",
+        ),
+    ] = [],  # noqa: B006
     out: Annotated[Path | None, typer.Option(help="Folder for table, picture, report and runs.")] = None,
+    record: Record = None,
     pcap: Pcap = False,
     jobs: Workers = None,
     engine: EngineName = None,
@@ -163,6 +173,10 @@ def compare(
 
     Example: tidegate compare --scenario home-broadband --variant "FQ-CoDel: links.uplink.discipline=fq-codel"
 
+    A recorded call beside what would have been:
+
+    Example: tidegate compare gcc scream --link link.csv --recording "customer: my-call"
+
     A real program can make the call in real time, at both ends, on the same links with the same seeds (Linux):
 
     Example: tidegate compare gcc "program:python3 docs/examples/rtp_cbr.py" --capacity 1Mbps --duration 10s
@@ -173,6 +187,7 @@ def compare(
     from tidegate.scenario import subject
     from tidegate.scenario.variants import scenario_for
 
+    level = check_record(record, media)
     variants = variants_of(variant)
     names = names or []
     network = scenario_for(
@@ -186,7 +201,8 @@ def compare(
         media_source=media_source,
         changes={**changes(set_, duration=duration), **captured(pcap, out)},
     )
-    if not (names or variants or network.variants):
+    recordings = recordings_of(recording)
+    if not (names or variants or network.variants or recordings):
         raise InputError(
             "found neither a controller nor a variant; expected controllers, such as gcc nada, or --variant"
         )
@@ -220,6 +236,8 @@ def compare(
             progress=tell,
             command=typed(),
             media=media,
+            record=level,
+            recordings=recordings,
         )
         if out is not None:
             result.save(out)

@@ -247,6 +247,7 @@ def compare(
     progress: pool.Progress | bool | None = None,
     command: str = "",
     media: str | None = None,
+    recordings: Mapping[str, Run] | None = None,
 ) -> Comparison:
     """Runs a scenario with each of several controllers, or each of several variants of it, and each of several seeds.
 
@@ -266,6 +267,8 @@ def compare(
         progress: True for a bar, on a terminal or in a notebook; or a function that takes the fraction that is done.
         command: The command line, for the record.
         media: A clip that is really encoded, sent and decoded, as `--media` takes it: adds the metrics of pictures.
+        recordings: Calls that were recorded elsewhere ([imported][tidegate.recordings.imported]), by name: further
+            columns, which are not ranked.
 
     Raises:
         InputError: when scenario, controllers, seeds or clip are not usable.
@@ -280,7 +283,7 @@ def compare(
     controllers = controllers if isinstance(controllers, str) else list(controllers)
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(DEFAULT if scenario is None else scenario)
     if not controllers and not variants:
-        variants = _stated(base)
+        variants = _stated(base) or ({base.name: {}} if recordings else {})
     by_label = contenders(controllers) if controllers or not variants else {}
     chosen = seeds_of(seeds)
     changes = {}
@@ -317,10 +320,11 @@ def compare(
         live = iter(shell.attempt(sessions, then) if sessions else ())
         return _without_failed({label: [next(live if is_program(label) else done) for _ in chosen] for label in labels})
 
+    further = _recorded_columns(recordings or {}, labels)
     with progress_bar(progress, f"{len(labels) * len(chosen)} runs") as tell:
         if media is None:
             runs, failed = runs_of(scenarios(base), record, tell)
-            return Comparison(base, runs, command, failed=failed, variants=changes)
+            return Comparison(base, runs | further, command, failed=failed, variants=changes)
         from tidegate.media.chain import Chain, files
 
         chain = Chain(media, workers=workers, progress=tell)
@@ -329,7 +333,24 @@ def compare(
         all_judged = iter(chain.judge([run for same_label in runs.values() for run in same_label]))
     judged = {label: list(itertools.islice(all_judged, len(same_label))) for label, same_label in runs.items()}
     runs = {label: [video.judged_run() for video in videos] for label, videos in judged.items()}
-    return Comparison(base, runs, command, files(judged), failed, changes)
+    return Comparison(base, runs | further, command, files(judged), failed, changes)
+
+
+def _recorded_columns(recordings: Mapping[str, Run], labels: Iterable[str]) -> dict[str, list[Run]]:
+    """The columns of calls that were recorded elsewhere, behind those of these labels.
+
+    Raises:
+        InputError: when a run was simulated, or a name is that of another column.
+    """
+    columns: dict[str, list[Run]] = {}
+    for name, run in recordings.items():
+        if not view.is_recorded(run):
+            raise InputError(f"{name}: found a run that was simulated; expected a recorded call (tidegate import)")
+        label = f"{name}, recorded"
+        if label in labels:
+            raise InputError(f"{name}: found a column {label!r} already; expected another name")
+        columns[label] = [run]
+    return columns
 
 
 def _stated(scenario: Scenario) -> dict[str, Mapping[str, Any]]:

@@ -40,6 +40,8 @@ class Row:
     """The numbers by seed, by controller."""
     out: frozenset[str] = frozenset()
     """Controllers that are not compared in this metric because they carried too little."""
+    recorded: frozenset[str] = frozenset()
+    """Columns that are calls recorded elsewhere, which are not ranked."""
 
     @cached_property
     def cells(self) -> Mapping[str, Interval]:
@@ -49,7 +51,8 @@ class Row:
     @cached_property
     def best(self) -> Best:
         """The best of the controllers that carried enough; see [best][tidegate.results.stats.best]."""
-        return self.metric.best({name: by_seed for name, by_seed in self.values.items() if name not in self.out})
+        ranked = (name for name in self.values if name not in self.out | self.recorded)
+        return self.metric.best({name: self.values[name] for name in ranked})
 
     def mark(self, name: str) -> Any:
         """The mark of a controller's number; see [Number][tidegate.output.document.Number]."""
@@ -83,6 +86,8 @@ class ComparisonTable(Displayable):
     """Whether the network by itself was within the limits of loss, delay and jitter, by controller."""
     against: str = ""
     """Column from which the differences of the others are shown, seed by seed; none if empty."""
+    recorded: Sequence[str] = ()
+    """Columns that are calls recorded elsewhere, beside simulated ones."""
 
     @classmethod
     def of(
@@ -97,7 +102,9 @@ class ComparisonTable(Displayable):
         With `against` there are differences from that column, too.
         """
         failed = failed or {}
-        little = _carried.too_little(runs)
+        recorded = frozenset(label for label, members in runs.items() if any(map(view.is_recorded, members)))
+        simulated = {label: members for label, members in runs.items() if label not in recorded} or runs
+        little = _carried.too_little(simulated)
 
         def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], prefix: str = "", suffix: str = "") -> Row:
             """A metric of a part of each summary."""
@@ -106,13 +113,14 @@ class ComparisonTable(Displayable):
                 label: view.by_seed(members, lambda run: finite(part(run).get(name))) for label, members in runs.items()
             }
             idle = frozenset() if key in _carried.RATES else frozenset(little)
-            return Row(key, f"{quantity.label}{suffix}", quantity, {**values, **{label: {} for label in failed}}, idle)
+            by_seed = {**values, **{label: {} for label in failed}}
+            return Row(key, f"{quantity.label}{suffix}", quantity, by_seed, idle, recorded)
 
         def fairness(run: RunLike) -> Mapping[str, Any]:
             return dict(run.summary.get("fairness", {}))
 
-        all_runs = [run for members in runs.values() for run in members]
-        first = next(iter(runs.values()))[0]
+        all_runs = [run for members in simulated.values() for run in members]
+        first = next(iter(simulated.values()))[0]
         # runs of real programs have an extra flow for the way back, which simulated runs have not
         names = [str(entry["flow"]) for entry in first.summary["flows"]]
         others = [
@@ -139,6 +147,7 @@ class ComparisonTable(Displayable):
             [line for line in details if any(cell.count for cell in line.cells.values())],
             networks,
             against if against in runs else "",
+            [label for label in runs if label in recorded and len(runs) > 1],
         )
 
     def __repr__(self) -> str:
@@ -158,9 +167,12 @@ class ComparisonTable(Displayable):
                 cells = (answers.get(label, FAILED) for label in self.controllers)
                 rows.append(TableRow([quantity.label, *cells], quantity, name != "quality", "words"))
         yield Table(heads, rows, "headline", abreast=_ABREAST)
-        if self.against and len(self.controllers) > 1:
+        if self.against and len(self.controllers) - len(self.recorded) > 1:
             yield from self._differences(looks or {})
         for name, why in self.too_little.items():
+            yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
+        for name in self.recorded:
+            why = "was recorded and not simulated: it is not ranked, and nothing relates it to a seed"
             yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
         for name, why in self.failed.items():
             # whole documents name failures at their beginning
@@ -173,7 +185,7 @@ class ComparisonTable(Displayable):
 
     def _differences(self, looks: Mapping[str, Any]) -> Iterator[Block]:
         """Makes the table of differences from the first column."""
-        names = [name for name in self.controllers if name != self.against]
+        names = [name for name in self.controllers if name != self.against and name not in self.recorded]
         heads = [Column(""), *(Column(Phrase(name, look=looks.get(name))) for name in names)]
         rows = []
         for row in self.rows:
@@ -225,7 +237,7 @@ class ComparisonTable(Displayable):
         ]
 
     def _difference_data(self, row: Row, name: str) -> dict[str, Any]:
-        if not self.against or name == self.against:
+        if not self.against or name == self.against or name in self.recorded:
             return {}
         value = self.difference(row, name)
         return {"difference": finite(value.mean), "difference_half_interval_95": value.half}

@@ -70,6 +70,7 @@ class _CachedRun:
 
     def __init__(self, run: RunLike) -> None:
         self.summary = run.summary
+        self.about = getattr(run, "about", {})
         self._run = run
         self._tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
 
@@ -203,6 +204,11 @@ def delay_and_rate(runs: Iterable[RunLike]) -> list[tuple[float, float]]:
     flows = ((run, subject_of(run)) for run in runs)
     points = [(metric(*flow, "one_way_delay_ms_p95"), metric(*flow, "receive_rate_bps") / 1e6) for flow in flows]
     return [point for point in points if all(map(math.isfinite, point))]
+
+
+def is_recorded(run: RunLike) -> bool:
+    """Whether a run is a call that was recorded elsewhere."""
+    return bool(getattr(run, "about", {}).get("imported"))
 
 
 def has(run: RunLike, name: str) -> bool:

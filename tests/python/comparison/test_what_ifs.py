@@ -11,9 +11,12 @@ import pytest
 
 import tidegate
 from support import Cli
+from support.captures import A, B, pcap, rtp, udp
 from tidegate import Comparison, Run, Scenario
 from tidegate.errors import InputError, ScenarioError
+from tidegate.output import markdown
 from tidegate.output.document import Table
+from tidegate.recordings import imported
 
 HOME = """duration = "10s"
 
@@ -144,3 +147,67 @@ def test_names_of_variants_have_their_form(name: str) -> None:
     variants: list[Any] = [{"name": name, "set": FAR}]
     with pytest.raises(ScenarioError, match=r"variants\[1\]\.name"):
         Scenario.from_dict({**base().to_dict(), "variants": variants})
+
+
+# --- a recorded call beside them -----------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Run:
+    """Speech of ten seconds as its receiver got it, a twentieth of it lost."""
+    file = tmp_path / "speech.pcap"
+    packets = [(1.7e9 + n / 50, udp(B, A, rtp(n, 70_000), hops=60)) for n in range(500) if n % 20 != 7]
+    file.write_bytes(pcap(packets))
+    return imported([file])
+
+
+def test_a_recorded_call_is_a_column_that_is_not_ranked(recorded: Run) -> None:
+    done = tidegate.compare(["fixed:60kbps"], base(), seeds=2, recordings={"customer": recorded})
+    assert done.controllers == ["fixed:60kbps", "customer, recorded"]
+    rows = {row.key: row for row in done.table.rows}
+    assert rows["loss_fraction"].cells["customer, recorded"].mean == pytest.approx(0.05, abs=0.003)
+    # it carries more than the other, and loses more
+    for row in rows.values():
+        assert "customer, recorded" not in row.best.labels
+    assert not done.table.too_little
+    alone = tidegate.compare(["fixed:60kbps"], base(), seeds=2)
+    assert [row.key for row in alone.table.rows] == list(rows), "what all simulated columns have stays"
+    text = markdown.markdown(done.document())
+    assert "`customer, recorded` was recorded and not simulated: it is not ranked" in text
+
+
+def test_a_recorded_call_beside_variants_has_no_differences(recorded: Run, cli: Cli, tmp_path: Path) -> None:
+    recorded.save(tmp_path / "mine")
+    (tmp_path / "home.toml").write_text(HOME)
+    command = ["compare", "--scenario", str(tmp_path / "home.toml"), "--recording", str(tmp_path / "mine")]
+    done = cli(*command, "--variant", "far: links.uplink.delay=80ms", "--out", str(tmp_path / "out"))
+    assert done.code == 0
+    before, _, behind = done.out.partition("Differences from home")
+    assert "mine, recorded" in before
+    assert "far" in behind
+    assert "mine, recorded" not in behind.partition("was recorded")[0].rpartition("\n")[0]
+    again = Comparison.load(tmp_path / "out")
+    assert again.table.recorded == ["mine, recorded"]
+    # alone it stands beside the scenario as it is
+    done = cli(*command, "--record", "summary")
+    assert done.code == 0
+    assert "Differences" not in done.out
+    assert "home" in done.out
+
+
+def test_what_is_no_recording_is_refused(recorded: Run, cli: Cli, tmp_path: Path) -> None:
+    tidegate.run(base()).save(tmp_path / "simulated")
+    (tmp_path / "home.toml").write_text(HOME)
+    command = ["compare", "gcc", "--scenario", str(tmp_path / "home.toml")]
+    for texts, said in (
+        (["simulated"], "simulated: found a run that was simulated; expected a recorded call (tidegate import)"),
+        (["nothing"], "--recording"),
+    ):
+        options = [part for text in texts for part in ("--recording", str(tmp_path / text))]
+        done = cli(*command, *options)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+    recorded.save(tmp_path / "mine")
+    done = cli(*command, *(["--recording", f"a: {tmp_path / 'mine'}"] * 2))
+    assert done.code == 2
+    assert "found a twice; expected names that differ, as in NAME: DIR" in done.err
