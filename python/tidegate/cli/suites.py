@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,21 +53,40 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @suites.command()
-def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
+def show(
+    suite: Name,
+    traces: Traces = None,
+    as_toml: Annotated[
+        bool,
+        typer.Option("--toml", help="Print only the suite's file, with all that it takes over from another suite."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show the cases and rules of a suite.
 
+    With --toml a file that `suite check` and `suite run` take, and that gives the same scorecard. Files of scenarios
+    are relative to the present folder in it.
+
     Example: tidegate suite show rmcat
+
+    Example: tidegate suite show rmcat --toml > mine.toml
     """
     from tidegate.output.terminal import console, print_rows
     from tidegate.suite import Suite
 
+    if as_toml and as_json:
+        raise InputError("--toml: the option does not go with --json; leave one of them out")
     loaded = Suite.load(suite, traces=traces)
+    if as_toml:
+        sys.stdout.write(loaded.to_toml())
+        return
     if as_json:
         cases = [{key: value for key, value in case.to_data().items() if key != "base"} for case in loaded.cases]
         print_json({"name": loaded.name, "cases": cases, "rules": [rule.to_dict() for rule in loaded.rules]})
         return
     to = console()
-    to.print(f"{loaded.name}: {loaded.table.description}\n", soft_wrap=True)
+    to.print(f"{loaded.name}: {loaded.table.description}", soft_wrap=True)
+    to.print(f"{loaded.extends}\n" if loaded.extends else "", soft_wrap=True)
     rows = (
         (case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in loaded.cases
     )
@@ -92,7 +112,9 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    console().print(f"{suite}: {counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}")
+    extends = f" ({loaded.extends})" if loaded.extends else ""
+    counts = f"{counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}"
+    console().print(f"{suite}: {counts}{extends}", soft_wrap=True)
 
 
 @suites.command()
