@@ -12,7 +12,7 @@ import typer
 
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import AsJson, Cases, Workers, say_duration, say_what_code_of_a_suite_is_run
 from tidegate.cli.terminal import kept_runs, print_json, print_names, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
@@ -153,6 +153,7 @@ def run(
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a suite: every controller on every case, with a verdict for each by the suite's rules.
@@ -180,7 +181,12 @@ def run(
     if sessions := plan.sessions(out):
         say_duration(sessions)
     bar = progress(f"{len(plan.points)} runs", visible=not as_json)
-    with stoppable(partial(kept_runs, plan, out)), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
+    with (
+        stoppable(partial(kept_runs, plan, out)),
+        results_only(),
+        engine_of(engine, scheduler, jobs, time_limit),
+        bar as tell,
+    ):
         result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
     if as_json:
         print_json(_data(result))
@@ -233,7 +239,10 @@ def _data(result: SuiteResult) -> dict[str, object]:
             "rank": score.rank,
             "passed": score.passed,
             "of": score.of,
-            **score.means,
+            "rules_met": score.met,
+            "rules": score.rules,
+            **{name: mean.mean for name, mean in score.means.items()},
+            "half_intervals_95": {name: mean.half for name, mean in score.means.items()},
         }
         for score in scores(result)
     ]

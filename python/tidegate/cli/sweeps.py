@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, complete_keys
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import (
     AsJson,
     CasesOfSuite,
@@ -67,6 +67,7 @@ def sweep(
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Run all combinations of settings, in a scenario or over a suite.
@@ -94,7 +95,7 @@ def sweep(
             raise InputError(f"--set {key}: the key is given twice; write {key}=A,B")
         with located(f"--set {text}"):
             grid[key] = ranges.values(values)
-    by = engine_of(engine, scheduler, jobs)
+    by = engine_of(engine, scheduler, jobs, time_limit)
     if suite is not None:
         if scenario is not None:
             raise InputError(f"{scenario}: a scenario does not go with --suite, which has its own scenarios")
