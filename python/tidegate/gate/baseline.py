@@ -143,9 +143,9 @@ class Baseline:
         except ValueError as error:
             raise InputError(f"{path} is not a baseline, or is incomplete: {error}") from None
         found_format = data.get("format") if isinstance(data, dict) else None
-        known = found_format in (_FORMAT, _WITHOUT_COURSES)
-        if not known or not data.get("cases"):
-            reason = "it has no cases" if known else f"found format {found_format!r}; expected {_FORMAT}"
+        readable = found_format in (_FORMAT, _WITHOUT_COURSES)
+        if not readable or not data.get("cases"):
+            reason = "it has no cases" if readable else f"found format {found_format!r}; expected {_FORMAT}"
             raise InputError(f"{path} is not a baseline of this version of tidegate ({reason}); make it again")
         saved = checked(path, data, BaselineShape, "the file is not a baseline of tidegate, or is damaged")
         cases = {

@@ -47,8 +47,8 @@ def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
         states = Counter(case.state for case in cases)
         counts = {"failures": states["failure"], "errors": states["error"], "skipped": states["skipped"]}
         attributes = {key: str(count) for key, count in {"tests": len(cases), **counts}.items()}
-        if known := [case.seconds for case in cases if case.seconds is not None]:
-            attributes["time"] = _time(sum(known))
+        if times := [case.seconds for case in cases if case.seconds is not None]:
+            attributes["time"] = _time(sum(times))
         group = ET.SubElement(root, "testsuite", {"name": printable(suite), **attributes})
         for case in cases:
             about = {"classname": printable(case.group), "name": printable(case.name)}

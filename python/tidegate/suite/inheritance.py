@@ -220,7 +220,7 @@ def _merged(base: Sequence[Entry], own: Sequence[Entry], without: Sequence[str])
 
 
 def _unknown(kind: str, pattern: str, base: Merged) -> str:
-    """What is wrong with a name in `without`."""
+    """The problem of a name in `without`."""
     names = [str(entry.name) for entry in base.entries[kind]]
     family = pattern.partition(",")[0]
     if kind == "cases" and family != pattern and family in names:
@@ -236,7 +236,7 @@ def _names(data: Mapping[str, Any]) -> Names:
 
 
 def changes(merged: Merged) -> Iterator[str]:
-    """What a file makes of the suite that it extends, in words: `adds 1 case`, `replaces the rule low-delay`."""
+    """Differences of a file from the suite that it extends, in words: `adds case home`, `replaces rule low-delay`."""
     if merged.base is None:
         return
     for kind in _LISTS:

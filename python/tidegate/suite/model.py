@@ -80,7 +80,7 @@ class RuleTable(Model):
 
 
 class WithoutTable(Model):
-    """What a suite does not take over from the one that it extends."""
+    """Parts that a suite does not take over from the one that it extends."""
 
     cases: list[_Glob] = Field(default_factory=list)
     """Cases, as patterns of the names in its file: a case that varies goes with all its combinations."""
@@ -95,7 +95,7 @@ class SuiteTable(Model):
     """A suite whose cases, rules and other keys hold here, too, where this file says nothing else: one that tidegate
     ships, or a file relative to this one. A case or rule of the same name replaces that of the other suite."""
     without: WithoutTable = Field(default_factory=WithoutTable)
-    """What is not taken over from it."""
+    """Parts that are not taken over from it."""
     description: str = ""
     """Its purpose, in a sentence."""
     source: str = ""

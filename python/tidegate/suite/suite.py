@@ -104,7 +104,7 @@ class Suite:
 
     @property
     def extends(self) -> str:
-        """What it makes of the suite that it extends, in words; empty for one that stands alone."""
+        """Its differences from the suite that it extends, in words; empty for one that stands alone."""
         if self.source is None or self.source.base is None:
             return ""
         return "; ".join([f"extends {self.table.extends}", *changes(self.source)])

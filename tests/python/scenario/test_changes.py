@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Cli
+from support import PLAIN, Cli
 from tidegate import Scenario, ScenarioError, TidegateError, scenario_for, sweep
 from tidegate.cli.options import changes
 
@@ -200,3 +200,12 @@ def test_text_is_a_value_whatever_its_lines() -> None:
         "description": "one\ntwo # three",
         "name": [1, 2],
     }
+
+
+def test_a_setting_is_added_to_a_controller_that_is_there_by_default() -> None:
+    """`to_dict` leaves the default out, and so may a file."""
+    for scenario in (Scenario.parse(PLAIN), Scenario.parse(PLAIN.replace('{ controller = "gcc" }', "{}"))):
+        changed = scenario.with_changes({"flows.call.media.controller.beta": 0.7})
+        assert changed.to_dict()["flows"][0]["media"]["controller"] == {"name": "gcc", "beta": 0.7}
+        named = scenario.with_changes({"flows.call.media.controller.k": 2, "flows.call.media.controller.name": "nada"})
+        assert named.to_dict()["flows"][0]["media"]["controller"] == {"name": "nada", "k": 2}
