@@ -111,6 +111,10 @@ def test_what_became_worse_and_better_is_told_with_case_and_amount(folder: Path,
     # it is worse by less than is proved, and by more than the limit
     assert 0.05 * slow["before"] < slow["worse_by_at_least"] <= slow["before"] - slow["now"]
     assert answers["tcp", "tcp receive_rate_bps"]["state"] == "fine"
+    # what is drawn over time is the case in which the sure part of the change is the most limits
+    worst = max(answers.values(), key=lambda answer: (answer["worse_by_at_least"] or 0) / (0.05 * answer["before"]))
+    assert worst["state"] == "worse"
+    assert json.loads(done.out)["change"]["case"] == worst["case"]
     root = ET.parse(folder / "check.xml").getroot()
     (group,) = root
     assert (group.get("tests"), group.get("failures"), group.get("errors")) == ("5", "2", "0")

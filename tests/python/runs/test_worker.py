@@ -170,7 +170,7 @@ class Clock(Controller):
 @pytest.mark.parametrize(
     "command",
     [
-        ["compare", "python:clock.py:Clock", "fixed", "--scenario", "plain.toml"],
+        ["compare", "python:clock.py:Clock", "fixed", "--scenario", "plain.toml", "--jobs", "1"],
         ["sweep", "plain.toml", "--set", "flows.call.media.controller=python:clock.py:Clock,fixed", "--out", "out"],
         ["suite", "run", "one.toml", "python:clock.py:Clock", "fixed", "--out", "out"],
     ],
@@ -179,7 +179,9 @@ def test_commands_with_many_runs_end_those_that_take_too_long(command: list[str]
     (tmp_path / "clock.py").write_text(CLOCK)
     (tmp_path / "plain.toml").write_text(PLAIN)
     (tmp_path / "one.toml").write_text('seeds = 1\n[[cases]]\nname = "a"\nscenario = "plain.toml"\n')
+    began = time.monotonic()
     done = cli(*command, "--time-limit", "2s")
+    assert time.monotonic() - began < 45  # in a thread it would sleep on
     assert done.code == 1, done.err
     assert "the run took longer than the time limit of 2 s, and was ended" in done.err
     assert "fixed" in done.out
