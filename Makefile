@@ -85,6 +85,7 @@ page:
 
 demo: setup
 	$(BIN)/tidegate compare gcc gcc:draft-02 tfrc fixed:2Mbps --scenario drop-and-download --seeds 3 --out $(OUT)
+	@.ci/page --can
 
 check: lint wasm test-rust
 

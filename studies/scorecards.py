@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from tidegate.control.registry import registry
+from tidegate.results.stats import Interval
 from tidegate.suite import Plan, Suite, SuiteResult, verdicts
 from tidegate.suite.model import RuleTable
 from tidegate.suite.scores import SCORED, scores
@@ -26,7 +27,9 @@ SUITE = "rmcat"
 SCHEMES = tuple(registry())
 """All that is in the registry, by its default preset."""
 SCORES = tuple(name for name, _ in SCORED)
-FIELDS = ("case", "controller", "state", "rules", "broken", *SCORES)
+NUMBERS = tuple(column for name in SCORES for column in (name, f"{name}_half"))
+"""Of each number the mean and half of its 95 % interval over seeds."""
+FIELDS = ("case", "controller", "state", "rules", "broken", *NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,50 @@ class Cell:
     """How many rules are for it."""
     broken: tuple[str, ...]
     """Those that are not met, each `NAME VALUE`."""
-    means: tuple[float | None, ...]
+    means: tuple[Interval, ...]
     """Over seeds, of each number in `SCORES`."""
 
     def line(self) -> list[str]:
         """As it stands in the file."""
-        numbers = ["" if mean is None else f"{mean:.9g}" for mean in self.means]
-        return [self.case, self.controller, self.state, str(self.rules), "; ".join(self.broken), *numbers]
+        return [self.case, self.controller, self.state, str(self.rules), "; ".join(self.broken), *_texts(self.means)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the ranking in the record."""
+
+    controller: str
+    rank: str
+    """A dash for none."""
+    passed: int
+    of: int
+    met: int
+    rules: int
+    out: str
+    """Why its delays are not compared."""
+    means: tuple[Interval, ...]
+    """Over cases, with intervals over seeds, of each number in `SCORES`."""
+
+    def line(self) -> list[str]:
+        """As it stands in the file."""
+        counts = map(str, (self.passed, self.of, self.met, self.rules))
+        return [self.rank, self.controller, *counts, self.out, *_texts(self.means)]
+
+
+def _texts(means: Sequence[Interval]) -> list[str]:
+    return [text for mean in means for text in (_text(mean.mean if mean.count else None), _text(mean.half))]
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}"
+
+
+def _intervals(texts: Sequence[str]) -> tuple[Interval, ...]:
+    """The numbers of a line; how many seeds they are of is not kept."""
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    return tuple(
+        Interval(float(mean), float(half) if half else None, 1) if mean else Interval.of([]) for mean, half in pairs
+    )
 
 
 def run(schemes: Sequence[str] = SCHEMES, cases: Sequence[str] = (), out: str | Path | None = None) -> SuiteResult:
@@ -60,26 +100,25 @@ def run(schemes: Sequence[str] = SCHEMES, cases: Sequence[str] = (), out: str | 
 def cells(result: SuiteResult) -> Iterator[Cell]:
     """The lines of the record that a result makes."""
     for cell in result.cells:
-        broken = tuple(f"{check.rule.name} {check.shown}" for check in cell.broken)
-        intervals = [result.interval(cell.case, cell.controller, name, of) for name, of in SCORED]
-        means = tuple(interval.mean if interval.count else None for interval in intervals)
+        broken = tuple(f"{check.rule.name} {check.shown_interval}" for check in cell.broken)
+        means = tuple(result.interval(cell.case, cell.controller, name, of) for name, of in SCORED)
         yield Cell(cell.case, cell.controller, cell.state, len(cell.checks), broken, means)
 
 
-def read() -> tuple[str, list[tuple[str, ...]], list[Cell]]:
+def read() -> tuple[str, list[Place], list[Cell]]:
     """The record: when it was made, the ranking, its cells."""
     with RECORD.open(newline="") as file:
         lines = list(csv.reader(file))
-    date = lines[0][1]
     until = lines.index([])
-    ranks = [tuple(line) for line in lines[1:until]]
+    places = []
+    for rank, controller, passed, of, met, rules, out, *numbers in lines[1:until]:
+        counts = (int(passed), int(of), int(met), int(rules))
+        places.append(Place(controller, rank, *counts, out, _intervals(numbers)))
     cells = []
-    for line in lines[until + 2 :]:
-        case, controller, state, rules, broken, *numbers = line
-        means = tuple(float(number) if number else None for number in numbers)
+    for case, controller, state, asked, broken, *numbers in lines[until + 2 :]:
         parts = tuple(broken.split("; ")) if broken else ()
-        cells.append(Cell(case, controller, state, int(rules), parts, means))
-    return date, ranks, cells
+        cells.append(Cell(case, controller, state, int(asked), parts, _intervals(numbers)))
+    return lines[0][1], places, cells
 
 
 def write(result: SuiteResult, date: str) -> None:
@@ -89,8 +128,10 @@ def write(result: SuiteResult, date: str) -> None:
         out.writerow(["made", date])
         for score in scores(result):
             rank = "-" if score.rank is None else str(score.rank)
-            means = [f"{score.means[name]:.9g}" for name in SCORES]
-            out.writerow([rank, score.controller, str(score.passed), str(score.of), score.out, *means])
+            counts = (score.passed, score.of, score.met, score.rules)
+            out.writerow(
+                Place(score.controller, rank, *counts, score.out, tuple(score.means[name] for name in SCORES)).line()
+            )
         out.writerow([])
         out.writerow(FIELDS)
         out.writerows(cell.line() for cell in cells(result))

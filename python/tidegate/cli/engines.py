@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Literal
 
 import typer
 
 from tidegate.cli.terminal import say
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 
 EngineName = Annotated[
     Literal["pool", "dask"] | None,
@@ -27,13 +27,48 @@ Scheduler = Annotated[
 ]
 
 
-@contextmanager
-def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iterator[None]:
-    """Computes all runs in its context where `--engine` and `--scheduler` say.
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--time-limit",
+        metavar="TIME",
+        help="End a run that takes longer than this by the clock, such as 60s: it counts as failed.",
+    ),
+]
+
+
+def engine_of(
+    name: str | None, scheduler: str | None, jobs: int | None, time_limit: str | None = None
+) -> AbstractContextManager[None]:
+    """Computes all runs in its context where `--engine` and `--scheduler` say, each for at most `--time-limit`.
 
     Raises:
-        InputError: when the options do not go together, no scheduler answers, or workers have another tidegate.
+        InputError: when the time limit is none. In the context also when the options do not go together, no scheduler
+            answers, or workers have another tidegate.
     """
+    return _engine_of(name, scheduler, jobs, None if time_limit is None else _seconds(time_limit))
+
+
+def _seconds(time_limit: str) -> float:
+    from tidegate.units import Duration
+
+    with located("--time-limit"):
+        seconds = Duration.parse(time_limit) / 1e9
+    if seconds <= 0:
+        raise InputError(f"--time-limit: found {time_limit}; expected a time above zero, such as 60s")
+    return seconds
+
+
+@contextmanager
+def _engine_of(name: str | None, scheduler: str | None, jobs: int | None, time_limit: float | None) -> Iterator[None]:
+    if time_limit is not None:
+        if name == "dask" or scheduler is not None:
+            raise InputError("--time-limit: the option is for runs on this machine; leave --engine and --scheduler out")
+        from tidegate.runs import pool
+
+        with pool.limited(time_limit):
+            yield
+        return
     if name == "pool" and scheduler is not None:
         raise InputError(f"--scheduler {scheduler}: the option is only valid with --engine dask")
     if name != "dask" and scheduler is None:

@@ -12,10 +12,12 @@ from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import (
     AsJson,
     CasesOfSuite,
+    Link,
     Sets,
     SuiteInstead,
     Workers,
     changes,
+    refuse,
     say_what_code_is_run,
     say_what_code_of_a_suite_is_run,
 )
@@ -58,6 +60,7 @@ def optimise(
             autocompletion=complete_controllers,
         ),
     ] = None,
+    link: Link = None,
     set_: Sets = [],  # noqa: B006
     tries: Annotated[
         int, typer.Option(min=1, max=100_000, help="Number of tries, counting those that the folder has.")
@@ -79,6 +82,8 @@ def optimise(
 
     Example: tidegate optimise links.uplink.queue.time=log:10ms:1s --scenario home-broadband --for 'lowest delay_p95'
     --subject-to 'loss < 1%' --out DIR
+
+    Example: tidegate optimise controller.beta=0.6:0.95 --controller gcc --link LTE.trace --for utilisation --out DIR
     """
     from tidegate.optimisation import OPTIMISE_FILE, Search
     from tidegate.output.files import write_page
@@ -87,7 +92,7 @@ def optimise(
 
     check_folder(out, OPTIMISE_FILE, exchanged=False)
     with results_only():
-        task = _task(scenario, suite, cases, controller, set_)
+        task = _task(scenario, suite, cases, controller, link, set_)
         search = Search.of(task, settings, goal, subject_to, seeds=seeds, command=typed())
     bar = progress(f"{tries} tries", visible=not as_json)
     stopped = f"stopped; finished runs are kept in {out}; the same command goes on from there"
@@ -104,19 +109,28 @@ def optimise(
     say_remarks(result.document().remarks)
 
 
-def _task(scenario: str | None, suite: str | None, cases: list[str], controller: str | None, sets: list[str]) -> Task:
+def _task(
+    scenario: str | None,
+    suite: str | None,
+    cases: list[str],
+    controller: str | None,
+    link: Path | None,
+    sets: list[str],
+) -> Task:
     from tidegate.optimisation import ScenarioTask, SuiteTask
     from tidegate.scenario import Scenario
-    from tidegate.scenario.variants import DEFAULT
+    from tidegate.scenario.variants import DEFAULT, scenario_for
     from tidegate.suite import Suite
 
     if suite is None:
         if cases:
             raise InputError("--cases: the option is for suites; name one with --suite")
         name = scenario or DEFAULT
-        loaded = Scenario.load(name, changes(sets))
+        changed = changes(sets)
+        loaded = scenario_for(base=name, link=link, changes=changed) if link else Scenario.load(name, changed)
         say_what_code_is_run(name, loaded.code)
-        return ScenarioTask(loaded, controller, name, tuple(sets))
+        return ScenarioTask(loaded, controller, name, tuple(sets), None if link is None else str(link))
+    refuse({"--link": link}, "{}: the option is for one scenario; a suite has its own networks")
     if scenario is not None or sets:
         option = "--scenario" if scenario else "--set"
         raise InputError(f"{option}: the option does not go with --suite, which has its own scenarios")

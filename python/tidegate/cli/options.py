@@ -89,6 +89,15 @@ Traces = Annotated[
     typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that use excerpts of them."),
 ]
 
+Link = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TRACE",
+        help="Recorded network of the scenario's first link, played from a moment that the seed chooses; without a "
+        "scenario that of lte-generated.",
+    ),
+]
+
 
 def check_record(record: str | None, media: str | None = None) -> Level | None:
     """Checks that `--record` is a level, and with `--media` the one that it needs; returns it.

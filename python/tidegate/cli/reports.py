@@ -58,17 +58,17 @@ def report(
     from tidegate.suite.sweeping import SuiteSweep, is_sweep
 
     raise_limit(limit)
-    picture = out is not None and out.suffix.lower() in _PICTURES
+    picture = out is not None and out.suffix.lower() in PICTURES
     look = {"size": None if size is None else _inches(size), "style": style, "title": title}
     if not picture and any(value is not None for value in look.values()):
         raise InputError(
-            f"--size, --style, --title: they are for pictures; expected --out with {', '.join(sorted(_PICTURES))}"
+            f"--size, --style, --title: they are for pictures; expected --out with {', '.join(sorted(PICTURES))}"
         )
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
     elif out is not None and out.suffix.lower() not in {".html", ".htm"}:
         suffix = f"the suffix {out.suffix}" if out.suffix else "no suffix"
-        raise InputError(f"--out {out}: found {suffix}; expected .html, {', '.join(sorted(_PICTURES))}")
+        raise InputError(f"--out {out}: found {suffix}; expected .html, {', '.join(sorted(PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
     source = opened(folder, ["run", "comparison", "sweep", "search", "suite result"])
@@ -85,7 +85,8 @@ def report(
     console().print(f"written to {target}")
 
 
-_PICTURES = {".png", ".svg", ".pdf"}
+PICTURES = {".png", ".svg", ".pdf"}
+"""Suffixes of pictures."""
 
 
 def _inches(text: str) -> tuple[float, float]:

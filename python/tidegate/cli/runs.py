@@ -11,7 +11,7 @@ import typer
 
 from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers, scenarios
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import (
     AsJson,
     Media,
@@ -156,6 +156,7 @@ def compare(
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare controllers on one network, or variants of a scenario.
@@ -223,7 +224,7 @@ def compare(
         stoppable("stopped; nothing was written"),
         # this thread encodes and judges clips
         interruptible() if media is not None else nullcontext(),
-        engine_of(engine, scheduler, jobs),
+        engine_of(engine, scheduler, jobs, time_limit),
         progress(f"{len(names) * seeds} runs" if names and not variants else "runs", visible=not as_json) as tell,
     ):
         result = comparison.compare(

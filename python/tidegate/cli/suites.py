@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import AsJson, Cases, Workers, say_duration, say_what_code_of_a_suite_is_run
 from tidegate.cli.terminal import kept_runs, print_json, print_names, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
@@ -52,21 +53,40 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @suites.command()
-def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
+def show(
+    suite: Name,
+    traces: Traces = None,
+    as_toml: Annotated[
+        bool,
+        typer.Option("--toml", help="Print only the suite's file, with all that it takes over from another suite."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show the cases and rules of a suite.
 
+    With --toml a file that `suite check` and `suite run` take, and that gives the same scorecard. Files of scenarios
+    are relative to the present folder in it.
+
     Example: tidegate suite show rmcat
+
+    Example: tidegate suite show rmcat --toml > mine.toml
     """
     from tidegate.output.terminal import console, print_rows
     from tidegate.suite import Suite
 
+    if as_toml and as_json:
+        raise InputError("--toml: the option does not go with --json; leave one of them out")
     loaded = Suite.load(suite, traces=traces)
+    if as_toml:
+        sys.stdout.write(loaded.to_toml())
+        return
     if as_json:
         cases = [{key: value for key, value in case.to_data().items() if key != "base"} for case in loaded.cases]
         print_json({"name": loaded.name, "cases": cases, "rules": [rule.to_dict() for rule in loaded.rules]})
         return
     to = console()
-    to.print(f"{loaded.name}: {loaded.table.description}\n", soft_wrap=True)
+    to.print(f"{loaded.name}: {loaded.table.description}", soft_wrap=True)
+    to.print(f"{loaded.extends}\n" if loaded.extends else "", soft_wrap=True)
     rows = (
         (case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in loaded.cases
     )
@@ -92,7 +112,9 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    console().print(f"{suite}: {counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}")
+    extends = f" ({loaded.extends})" if loaded.extends else ""
+    counts = f"{counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}"
+    console().print(f"{suite}: {counts}{extends}", soft_wrap=True)
 
 
 @suites.command()
@@ -131,6 +153,7 @@ def run(
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a suite: every controller on every case, with a verdict for each by the suite's rules.
@@ -158,7 +181,12 @@ def run(
     if sessions := plan.sessions(out):
         say_duration(sessions)
     bar = progress(f"{len(plan.points)} runs", visible=not as_json)
-    with stoppable(partial(kept_runs, plan, out)), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
+    with (
+        stoppable(partial(kept_runs, plan, out)),
+        results_only(),
+        engine_of(engine, scheduler, jobs, time_limit),
+        bar as tell,
+    ):
         result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
     if as_json:
         print_json(_data(result))
@@ -211,7 +239,10 @@ def _data(result: SuiteResult) -> dict[str, object]:
             "rank": score.rank,
             "passed": score.passed,
             "of": score.of,
-            **score.means,
+            "rules_met": score.met,
+            "rules": score.rules,
+            **{name: mean.mean for name, mean in score.means.items()},
+            "half_intervals_95": {name: mean.half for name, mean in score.means.items()},
         }
         for score in scores(result)
     ]

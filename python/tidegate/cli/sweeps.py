@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, complete_keys
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import (
     AsJson,
     CasesOfSuite,
+    Link,
     ScenarioIfAny,
     SuiteInstead,
     Traces,
@@ -28,7 +29,8 @@ from tidegate.cli.terminal import kept_runs, print_json, results_only, say, say_
 from tidegate.errors import InputError, RunError, located
 
 if TYPE_CHECKING:
-    from tidegate.comparison.sweeping import SweepResult
+    from tidegate.comparison.sweeping import Plan, SweepResult
+    from tidegate.scenario import Scenario
     from tidegate.suite.sweeping import SuiteSweep, SweepPlan
 
 By = AbstractContextManager[None]
@@ -58,15 +60,18 @@ def sweep(
         str | None,
         typer.Option(
             metavar="CONTROLLER",
-            help="With --suite: controller that controller.NAME is a setting of; or use --set controller=A,B.",
+            help="Controller that controller.NAME is a setting of, in place of the scenario's; or use --set "
+            "controller=A,B.",
             autocompletion=complete_controllers,
         ),
     ] = None,
+    link: Link = None,
     cases: CasesOfSuite = [],  # noqa: B006
     traces: Traces = None,
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Run all combinations of settings, in a scenario or over a suite.
@@ -81,9 +86,15 @@ def sweep(
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
 
+    Example: tidegate sweep home-broadband --controller python:mine.py:Mine --set controller.k=1,2,4 --out DIR
+
     Example: tidegate sweep --suite smoke --controller gcc --set controller.beta=0.7:0.9:5 --out DIR
     """
+    from tidegate.comparison import sweeping
     from tidegate.query import ranges
+    from tidegate.runs.seeds import seeds_from
+    from tidegate.scenario import Scenario
+    from tidegate.scenario.variants import scenario_for
     from tidegate.suite import Suite
     from tidegate.suite.sweeping import SweepPlan
 
@@ -94,39 +105,37 @@ def sweep(
             raise InputError(f"--set {key}: the key is given twice; write {key}=A,B")
         with located(f"--set {text}"):
             grid[key] = ranges.values(values)
-    by = engine_of(engine, scheduler, jobs)
+    by = engine_of(engine, scheduler, jobs, time_limit)
     if suite is not None:
         if scenario is not None:
             raise InputError(f"{scenario}: a scenario does not go with --suite, which has its own scenarios")
+        refuse({"--link": link}, "{}: the option is for one scenario; a suite has its own networks")
         with results_only():
             loaded = Suite.load(suite, traces=traces)
             plan = SweepPlan.of(loaded, grid, controller, seeds=seeds, cases=cases)
         say_what_code_of_a_suite_is_run(suite, loaded)
         _over_suite(plan, out, jobs, by, as_json=as_json)
         return
-    of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
+    of_suites = {"--cases": cases, "--traces": traces}
     refuse(of_suites, "{}: the option is for suites; name one with --suite")
-    if scenario is None:
+    if scenario is None and link is None:
         raise InputError(
             "no scenario is given; expected a scenario (see tidegate scenario list), or a suite with --suite"
         )
-    _in_scenario(scenario, grid, out, seeds or 1, jobs, by, as_json=as_json)
+    network = scenario_for(base=scenario, link=link) if link is not None else Scenario.load(str(scenario))
+    if scenario is not None:
+        say_what_code_is_run(scenario, network.code)
+    with results_only():
+        sweep_plan = sweeping.Plan.of(*sweeping.for_subject(network, grid, controller), seeds_from(seeds or 1), typed())
+    _in_scenario(network, sweep_plan, out, jobs, by, as_json=as_json)
 
 
-def _in_scenario(
-    scenario: str, grid: dict[str, list[str]], out: Path, seeds: int, jobs: int | None, by: By, *, as_json: bool
-) -> None:
+def _in_scenario(loaded: Scenario, plan: Plan, out: Path, jobs: int | None, by: By, *, as_json: bool) -> None:
     from tidegate.comparison import sweeping
     from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
-    from tidegate.runs.seeds import seeds_from
-    from tidegate.scenario import Scenario
     from tidegate.show import view
 
-    loaded = Scenario.load(scenario)
-    say_what_code_is_run(scenario, loaded.code)
-    with results_only():
-        plan = sweeping.Plan.of(loaded, grid, seeds_from(seeds), typed())
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
     bar = progress(f"{len(plan.points)} runs", visible=not as_json)
     with stoppable(partial(kept_runs, plan, out)), results_only(), by, bar as tell:

@@ -32,9 +32,10 @@ from tidegate.results.shapes import Key, Seed, Shape, Summary, checked
 from tidegate.runs import RunJob, build, engine, pool
 from tidegate.runs.jobs import by_processes
 from tidegate.runs.seeds import seeds_of
-from tidegate.scenario import Scenario, toml
+from tidegate.scenario import Scenario, subject, toml
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
+from tidegate.scenario.variants import PREFIX, with_controller
 from tidegate.show import sweeps
 from tidegate.show.sweeps import Swept
 from tidegate.units import show
@@ -185,6 +186,34 @@ class SweepResult(Displayable):
 
 Grid = Mapping[str, Sequence[Contender]]
 """Values by dotted key: text, as on the command line; for a controller also classes."""
+_CONTROLLER = PREFIX.removesuffix(".")
+
+
+def for_subject(
+    scenario: Scenario, grid: Grid, controller: Contender | None = None
+) -> tuple[Scenario, dict[str, Sequence[Contender]]]:
+    """Returns a sweep in which `controller` and `controller.NAME` are keys of the subject's controller.
+
+    Args:
+        scenario: The scenario.
+        grid: Values by key.
+        controller: The subject's controller, in place of the scenario's.
+
+    Raises:
+        InputError: when the controller is given twice, a key comes twice, or the subject has no media.
+    """
+    if controller is not None and _CONTROLLER in grid:
+        raise InputError(f"--controller {controller}: --set controller gives the controllers already; leave one out")
+    if controller is not None:
+        scenario = with_controller(scenario, controller)
+    short = [key for key in grid if key == _CONTROLLER or key.startswith(PREFIX)]
+    if not short:
+        return scenario, dict(grid)
+    flow = scenario.flows[subject.of_scenario(scenario, _CONTROLLER)].name
+    long = {key: f"flows.{flow}.media.{key}" if key in short else key for key in grid}
+    if twice := next((key for key in short if long[key] in grid), None):
+        raise InputError(f"--set {twice}: the key is given twice, the second time as {long[twice]}; leave one out")
+    return scenario, {long[key]: values for key, values in grid.items()}
 
 
 def _values_by_label(grid: Grid) -> dict[str, dict[str, Any]]:
@@ -356,6 +385,7 @@ def sweep(
     grid: Grid,
     *,
     out: str | Path,
+    controller: Contender | None = None,
     seeds: int | Sequence[int] = 1,
     workers: int | None = None,
     processes: bool | None = False,
@@ -366,7 +396,9 @@ def sweep(
     Args:
         scenario: A scenario, or the path or name of one.
         grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`; of a controller also classes.
+            `controller` is the subject's, and `controller.NAME` a setting of it.
         out: The folder for the results; with the same folder again, an unfinished sweep goes on.
+        controller: The subject's controller, in place of the scenario's: a name, a class, or one with settings.
         seeds: The number of seeds, counted from 1, or the seeds themselves.
         workers: The number of runs at a time; one a core by default.
         processes: Whether to run in processes, for controllers that compute in Python; None: if there are such.
@@ -377,7 +409,7 @@ def sweep(
         OutputError: when results cannot be written.
     """
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    plan = Plan.of(base, grid, seeds_of(seeds))
+    plan = Plan.of(*for_subject(base, grid, controller), seeds_of(seeds))
     return plan.run(out, workers=workers, processes=processes, progress=progress)
 
 

@@ -24,6 +24,7 @@ from tidegate._files import check_target, first_bytes, write_file
 from tidegate._inputs import JSON, parse_json
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
+from tidegate.gate.course import Course, CourseShape
 from tidegate.gate.rules import Rule
 from tidegate.results.metrics import HEADLINE, Metric
 from tidegate.results.shapes import FilePath, Finite, Shape, checked
@@ -37,7 +38,9 @@ REFERENCE = "fixed:500kbps"
 """The controller of the reference runs that tell engines apart: it reacts to no feedback."""
 
 _ABOUT = "Baseline of `tidegate check`: one number per seed, from seed 1 on, in the units of run summaries."
-_FORMAT = 2
+_FORMAT = 3
+_WITHOUT_COURSES = 2
+"""The format before, which is read, too: its cases have no course over time."""
 _DIGITS = 6  # of a value; more would make files larger and show no difference that matters
 
 Values = Mapping[str, Sequence[float | None]]
@@ -50,6 +53,7 @@ class CaseShape(Shape):
     network: str
     engine: str
     values: dict[str, list[Finite | None]]
+    course: CourseShape | None = None
 
 
 class BaselineShape(Shape):
@@ -82,6 +86,8 @@ class CaseBaseline:
     """Hash of the reference run on it: see `engines`."""
     values: Values
     """The numbers of its runs."""
+    course: Course | None = None
+    """Their course over time; `None` in a baseline of an older tidegate."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,8 @@ class Baseline:
             about = f'"network": {json.dumps(case.network)}, "engine": {json.dumps(case.engine)}'
             series = [f"   {json.dumps(key)}: {json.dumps(list(values))}" for key, values in case.values.items()]
             rows = ",\n".join(series)
-            cases.append(f'  {json.dumps(name)}: {{\n   {about}, "values": {{\n{rows}\n  }}}}')
+            course = "" if case.course is None else f',\n   "course": {case.course.to_json()}'
+            cases.append(f'  {json.dumps(name)}: {{\n   {about}, "values": {{\n{rows}\n  }}{course}}}')
         write_file(path, "\n".join(["{", *lines, ' "cases": {', ",\n".join(cases), " }", "}", ""]))
 
     @classmethod
@@ -136,13 +143,17 @@ class Baseline:
         except ValueError as error:
             raise InputError(f"{path} is not a baseline, or is incomplete: {error}") from None
         found_format = data.get("format") if isinstance(data, dict) else None
-        if found_format != _FORMAT or not data.get("cases"):
-            reason = (
-                "it has no cases" if found_format == _FORMAT else f"found format {found_format!r}; expected {_FORMAT}"
-            )
+        readable = found_format in (_FORMAT, _WITHOUT_COURSES)
+        if not readable or not data.get("cases"):
+            reason = "it has no cases" if readable else f"found format {found_format!r}; expected {_FORMAT}"
             raise InputError(f"{path} is not a baseline of this version of tidegate ({reason}); make it again")
         saved = checked(path, data, BaselineShape, "the file is not a baseline of tidegate, or is damaged")
-        cases = {name: CaseBaseline(case.network, case.engine, case.values) for name, case in saved.cases.items()}
+        cases = {
+            name: CaseBaseline(
+                case.network, case.engine, case.values, None if case.course is None else Course.read(case.course)
+            )
+            for name, case in saved.cases.items()
+        }
         only, rules = tuple(saved.only), tuple(saved.rules)
         return cls(saved.suite, saved.controller, saved.seeds, only, rules, cases, saved.versions)
 

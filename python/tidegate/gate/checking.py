@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import glob
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.gate import baseline as baselines
 from tidegate.gate import document as documents
 from tidegate.gate.baseline import Baseline, CaseBaseline
+from tidegate.gate.course import Change, Course
 from tidegate.gate.evidence import LEVEL, LOOKS, Family, State, looks_up_to
 from tidegate.gate.judging import Question, Verdict, judge
 from tidegate.gate.rules import DEFAULT, Rule
@@ -49,6 +51,12 @@ class Outcome(Displayable):
     """Reasons why cases cannot be run, by case."""
     runs: int
     """Number of runs that the check took."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time that the runs of each case took."""
+    again: str = ""
+    """The command of this check but for its cases; nothing where it is not known."""
+    change: Change | None = None
+    """The course over time of the case that became worst, before and now; `None` where nothing is worse."""
     level: float = LEVEL
     """Probability, at most, that a check says worse although all is within its limits."""
 
@@ -107,6 +115,7 @@ class Outcome(Displayable):
                 }
                 for verdict in self.verdicts
             ],
+            **({} if self.change is None else {"change": self.change.to_data()}),
             "failed": dict(self.failed),
             "not_run": dict(self.not_run),
         }
@@ -169,7 +178,13 @@ def write(
         }
     engine = baselines.engines(chosen, by_case, workers=workers)
     measured = {
-        case.name: CaseBaseline(baselines.network(case), engine[case.name], by_case[case.name]) for case in runnable
+        case.name: CaseBaseline(
+            baselines.network(case),
+            engine[case.name],
+            by_case[case.name],
+            Course.of(result.rows[case.name, controller]),
+        )
+        for case in runnable
     }
     baseline = Baseline(suite_name, controller, seeds, tuple(cases), texts, measured, baselines.made_with())
     baseline.save(path, force=force)
@@ -188,6 +203,7 @@ def check(
     workers: int | None = None,
     progress: Progress = _quiet,
     remake: str = "",
+    repeat: str = "",
 ) -> Outcome:
     """Runs a suite and compares it with a baseline.
 
@@ -202,6 +218,7 @@ def check(
         workers: Number of runs at once; one a core by default.
         progress: Makes progress bars.
         remake: `: ` and the command that makes the baseline again, for messages.
+        repeat: The command of this check but for its cases, for the text of a failure.
 
     Raises:
         InputError: when the baseline is of another suite, network or engine, or rules and seeds are not usable.
@@ -226,7 +243,20 @@ def check(
         runs = _SuiteRuns(suite, tried, folder, workers, progress)
         before = {name: case.values for name, case in chosen.items()}
         verdicts = judge(questions, looks, before, runs)
-    return Outcome(suite.name, tried, baseline.controller, verdicts, runs.failed, absent, runs.count)
+    worst = max((verdict for verdict in verdicts if verdict.state == "worse"), key=_beyond, default=None)
+    change = None
+    if worst is not None and (now := runs.course(worst.case)) is not None:
+        change = Change(worst.case, chosen[worst.case].course, now)
+    counts = (runs.count, runs.seconds, repeat, change)
+    return Outcome(suite.name, tried, baseline.controller, verdicts, runs.failed, absent, *counts)
+
+
+def _beyond(verdict: Verdict) -> float:
+    """The sure part of a change for the worse, in limits of its rule."""
+    before = abs(verdict.before) if math.isfinite(verdict.before) else 0.0
+    allowed = max(limit.size * (before if limit.relative else 1.0) for limit in verdict.rule.limits)
+    bound = verdict.bound if math.isfinite(verdict.bound) else 0.0
+    return bound / allowed if allowed else math.inf
 
 
 class _SuiteRuns:
@@ -236,6 +266,7 @@ class _SuiteRuns:
         self.suite, self.controller, self.folder = suite, controller, folder
         self.workers, self.progress = workers, progress
         self.failed: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
         self._plan: Plan | None = None
         self._failed: Mapping[str, str] = {}
         self._result: SuiteResult | None = None
@@ -253,7 +284,13 @@ class _SuiteRuns:
         with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(plan.points) - self.count} runs") as tell:
             self._result = plan.run(self.folder, workers=self.workers, progress=tell)
         self._plan, self._failed = plan, self._result.about["failed"]
+        for (case, _), seconds in self._result.seconds.items():
+            self.seconds[case] = self.seconds.get(case, 0.0) + seconds
         self.failed |= {case: why for (case, _), why in self._result.troubles.items()}
+
+    def course(self, case: str) -> Course | None:
+        """The course over time of a case's runs."""
+        return None if self._result is None else Course.of(self._result.rows.get((case, self.controller), {}))
 
     def values(self, case: str, series: str, seeds: int) -> list[float | None]:
         assert self._result is not None  # noqa: S101

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tidegate.output.document import Cell, Column, Document, Paragraph, Phrase, Row, Table, definitions
 from tidegate.output.junit import Case
 from tidegate.results.remarks import Remarks
+from tidegate.suite.tables import file_of
 
 if TYPE_CHECKING:
     from tidegate.gate.checking import Outcome
@@ -93,18 +96,50 @@ def _limit(verdict: Verdict) -> str:
 
 
 def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
-    """A case for each rule in each case of the suite, and for each case that failed."""
+    """A case for each rule in each case of the suite, and for each case that failed.
+
+    The time of a case's runs is divided among its rules.
+    """
+    file, rules = file_of(outcome.controller), Counter(verdict.case for verdict in outcome.verdicts)
     for verdict in outcome.verdicts:
         state: Literal["passed", "failure", "skipped"] = "passed"
-        word = title = message = ""
+        word = title = message = text = ""
         if verdict.state != "fine":
             state = "failure" if strict or verdict.state == "worse" else "skipped"
             word, message = verdict.state, _sentence(verdict)
             title = f"{verdict.case} {'became worse' if word == 'worse' else 'is undecided'}"
+            text = "\n".join(_lines(outcome, verdict))
+        seconds = outcome.seconds.get(verdict.case)
+        took = None if seconds is None else seconds / rules[verdict.case]
         group = f"{outcome.suite}.{verdict.case}"
-        yield Case(group, verdict.rule.text, state, message, verdict=word, title=title)
+        yield Case(group, verdict.rule.text, state, message, text, word, title, took, file)
     for name, why in outcome.failed.items():
-        yield Case(f"{outcome.suite}.{name}", "runs", "error", why, title=f"{name} failed")
+        first = why.partition("\n")[0]
+        text = "\n".join([why, *_again(outcome, name)])
+        title, took = f"{name} failed", outcome.seconds.get(name)
+        yield Case(f"{outcome.suite}.{name}", "runs", "error", first, text, "", title, took, file)
+
+
+def _lines(outcome: Outcome, verdict: Verdict) -> Iterator[str]:
+    """A verdict at length."""
+    metric = verdict.rule.metric
+    yield f"rule: {verdict.rule.text}"
+    yield f"case: {verdict.case} of {outcome.suite}"
+    yield f"{_quantity(verdict)}, mean of {verdict.seeds} seeds:"
+    yield f"  before ({outcome.against}): {metric.show(verdict.before)} {metric.unit}".rstrip()
+    yield f"  now ({outcome.controller}): {metric.show(verdict.now)} {metric.unit}".rstrip()
+    yield f"  change: {_change(verdict)}"
+    if verdict.state == "worse":
+        yield f"  at least, for sure: {_bound(verdict)}"
+    yield f"  limit: {_limit(verdict)}"
+    if verdict.state == "worse" and outcome.change is not None and outcome.change.case == verdict.case:
+        yield from outcome.change.lines
+    yield from _again(outcome, verdict.case)
+
+
+def _again(outcome: Outcome, case: str) -> Iterator[str]:
+    if outcome.again:
+        yield f"again: {outcome.again} --cases {shlex.quote(case)}"
 
 
 def _sentence(verdict: Verdict) -> str:

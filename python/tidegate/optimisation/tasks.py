@@ -51,6 +51,8 @@ class ScenarioTask:
     """Name of the scenario as it was typed."""
     changes: tuple[str, ...] = ()
     """Changes of the scenario as they were typed: `KEY=VALUE`."""
+    link: str | None = None
+    """File of the recorded network of its first link, as it was typed."""
 
     @property
     def name(self) -> str:
@@ -92,12 +94,17 @@ class ScenarioTask:
     def again(self, values: Values) -> str:
         """Command that runs the scenario with these values; it compares controllers if one was chosen."""
         chosen = [f"{key}={value}" for key, value in values.items() if not key.startswith(PREFIX)]
-        sets = [part for change in (*self.changes, *chosen) for part in ("--set", change)]
+        changed = [part for change in self.changes for part in ("--set", change)]
+        sets = [*changed, *(part for change in chosen for part in ("--set", change))]
         file = self.file or self.name
-        if self.controller is None:
+        link = [] if self.link is None else ["--link", self.link]
+        if self.controller is not None:
+            names = dict.fromkeys([self.controller, labelled(self.controller, values)])
+            return shlex.join(["tidegate", "compare", *names, "--scenario", file, *link, *sets, "--seeds", "10"])
+        if self.link is None:
             return shlex.join(["tidegate", "run", file, *sets])
-        names = dict.fromkeys([self.controller, labelled(self.controller, values)])
-        return shlex.join(["tidegate", "compare", *names, "--scenario", file, *sets, "--seeds", "10"])
+        best = [part for change in chosen for part in ("--variant", f"best: {change}")]
+        return shlex.join(["tidegate", "compare", "--scenario", file, *link, *changed, *best, "--seeds", "10"])
 
     def to_data(self) -> dict[str, Any]:
         """Text of the scenario, and the controller."""

@@ -17,8 +17,12 @@ def annotation(case: Case) -> str:
     '::warning title=5.1%3A undecided::5 %25 to 4 %25'
     """
     kind = "warning" if case.state == "skipped" else "error"
-    title = _escaped(case.title).replace(":", "%3A").replace(",", "%2C")
-    return f"::{kind} title={title}::{_escaped(case.message)}"
+    place = f"file={_property(case.file)}," if case.file else ""
+    return f"::{kind} {place}title={_property(case.title)}::{_escaped(case.message)}"
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _escaped(text: str) -> str:

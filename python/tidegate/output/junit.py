@@ -29,6 +29,10 @@ class Case:
     """The result in the tool's own term, such as `worse`, which precedes the message."""
     title: str = ""
     """The headline of an annotation."""
+    seconds: float | None = None
+    """The time that it took, where it is known."""
+    file: str = ""
+    """The file that it is about, where there is one, such as a controller's."""
 
 
 def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
@@ -43,12 +47,21 @@ def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
         states = Counter(case.state for case in cases)
         counts = {"failures": states["failure"], "errors": states["error"], "skipped": states["skipped"]}
         attributes = {key: str(count) for key, count in {"tests": len(cases), **counts}.items()}
+        if times := [case.seconds for case in cases if case.seconds is not None]:
+            attributes["time"] = _time(sum(times))
         group = ET.SubElement(root, "testsuite", {"name": printable(suite), **attributes})
         for case in cases:
-            test = ET.SubElement(group, "testcase", classname=printable(case.group), name=printable(case.name))
+            about = {"classname": printable(case.group), "name": printable(case.name)}
+            about |= {"file": printable(case.file)} if case.file else {}
+            about |= {"time": _time(case.seconds)} if case.seconds is not None else {}
+            test = ET.SubElement(group, "testcase", about)
             if case.state != "passed":
                 message = f"{case.verdict}: {case.message}" if case.verdict else case.message
                 outcome = ET.SubElement(test, case.state, message=printable(message))
                 outcome.text = printable(case.text)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3f}"

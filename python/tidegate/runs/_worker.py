@@ -13,9 +13,22 @@ from typing import Any
 from tidegate.errors import RunError
 from tidegate.runs._interpreter import restore, safe_path
 
+_BEGUN = None
+"""In place of whether a job succeeded: it begins now, with all that it needs imported."""
+
 
 class ProcessEnded(RunError):
     """The process of a run ended: it used up the memory, or its controller ended it."""
+
+
+class TimeLimitExceeded(RunError):
+    """A run took longer than it may, and was ended."""
+
+    @classmethod
+    def of(cls, limit: float, fraction: float) -> TimeLimitExceeded:
+        """The error of a run that was ended, by its limit in seconds and the fraction of the run that was done."""
+        where = f" at {100 * fraction:.0f} % of its simulated time" if fraction > 0 else ""
+        return cls(f"the run took longer than the time limit of {limit:g} s, and was ended{where}")
 
 
 class Worker:
@@ -36,22 +49,34 @@ class Worker:
             self._process = context.Process(target=_serve, args=about, name="tidegate run")
             self._process.start()
         theirs.close()
+        self._done = done
 
     def is_alive(self) -> bool:
         """Whether the process can take a job."""
         return not wait([self._process.sentinel], 0)
 
-    def do(self, number: int, job: Any) -> Any:
+    def do(self, number: int, job: Any, limit: float | None = None) -> Any:
         """Runs a job and returns its result.
+
+        Args:
+            number: Its number.
+            job: The job.
+            limit: The longest time that it may take, in seconds, without the start of the process and its imports.
 
         Raises:
             ProcessEnded: when the process ended meanwhile; with the signal or the exit code.
+            TimeLimitExceeded: when it takes longer than it may; the process is ended.
         """
         try:
             self._connection.send((number, job))
             wait([self._connection, self._process.sentinel])
             # an answer sent before the end is still there, even if both are ready
             good, result = self._connection.recv() if self._connection.poll() else (False, None)
+            if good is _BEGUN:
+                if not wait([self._connection, self._process.sentinel], limit):
+                    self.kill()
+                    raise TimeLimitExceeded.of(limit or 0.0, self._done[number])
+                good, result = self._connection.recv() if self._connection.poll() else (False, None)
         except (EOFError, ConnectionError):
             good, result = False, None
         if good:
@@ -60,6 +85,11 @@ class Worker:
             raise result
         self._process.join()
         raise ProcessEnded(f"the process of a run {_end(self._process.exitcode)}")
+
+    def kill(self) -> None:
+        """Kills the process, and waits for its end."""
+        self._process.kill()
+        self._process.join()
 
     def terminate(self) -> None:
         """Ends the process at once."""
@@ -98,6 +128,7 @@ def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool, path: s
         except Exception as error:  # noqa: BLE001
             connection.send((False, error))  # a job that this process cannot unpickle
             continue
+        connection.send((_BEGUN, None))
         outcome = _outcome(number, job, done, stopped)
         try:
             connection.send(outcome)

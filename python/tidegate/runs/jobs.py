@@ -124,9 +124,10 @@ def run(
 def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
     """Whether processes are faster than threads: a controller in Python holds the interpreter lock.
 
-    Other processes lack the classes of a notebook's cells, so runs with such a class use threads.
+    With a time limit they are also needed, since a process can be ended. Other processes lack the classes of a
+    notebook's cells, so runs with such a class use threads.
     """
-    if runs == 1 or (workers or pool.cores()) == 1:
+    if (runs == 1 or (workers or pool.cores()) == 1) and pool.time_limit() is None:
         return False
     inputs = [scenario.inputs for scenario in lowered]
     return any(entry.python for entry in inputs) and not any(entry.local_classes for entry in inputs)
@@ -175,7 +176,8 @@ def attempt(
     Raises:
         RunError: when a run fails without `keep_going`; when a process of a run ends.
     """
-    if not processes or len(jobs) < 2 or engine.current() is not engine.POOL:  # noqa: PLR2004
+    alone = len(jobs) < 2 and pool.time_limit() is None  # noqa: PLR2004
+    if not processes or alone or engine.current() is not engine.POOL:
         return engine.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
         folders = [FolderJob(job, Path(scratch) / str(number)) for number, job in enumerate(jobs)]

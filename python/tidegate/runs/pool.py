@@ -12,16 +12,17 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tidegate._signals import noted
 from tidegate.output import progress as bars
 from tidegate.runs._interpreter import safe_path
-from tidegate.runs._worker import ProcessEnded, Worker, tell
+from tidegate.runs._worker import ProcessEnded, TimeLimitExceeded, Worker, tell
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -34,6 +35,28 @@ Progress = bars.Progress
 _BEAT = 0.1  # seconds between two looks at the progress
 _HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
 _GRACE = 1.0  # seconds for runs to stop by themselves
+
+
+_limit: ContextVar[float | None] = ContextVar("tidegate time limit", default=None)
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Ends every run inside that takes longer than this by the clock, which is an error of that run.
+
+    A controller in Python that does not return can be ended in a process only: with a limit runs with such controllers
+    are in processes.
+    """
+    before = _limit.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
+def time_limit() -> float | None:
+    """The longest time of a run, in seconds; `None` without a limit."""
+    return _limit.get()
 
 
 class Job(Protocol[T_co]):
@@ -72,7 +95,7 @@ def run_all(
 
     Raises:
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
-        RunError: when a process of a run ended.
+        RunError: when a process of a run ended, or a run took longer than its time limit (see `limited`).
     """
     if not jobs:
         return []
@@ -130,6 +153,7 @@ class _Team:
     """
 
     def __init__(self, count: int, done: Any, stopped: Any, initializer: Callable[[], None] | None = None) -> None:
+        self.limit = time_limit()
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=initializer)
         self.done, self.stopped = done, stopped
         self.busy: set[int] = set()
@@ -146,7 +170,12 @@ class _Team:
         return result
 
     def _do(self, number: int, job: Job[Any]) -> Any:
-        return job(partial(tell, self.done, self.stopped, number))
+        return job(partial(self._tell, number, time.monotonic()))
+
+    def _tell(self, number: int, began: float, fraction: float) -> bool:
+        if self.limit is not None and time.monotonic() - began > self.limit:
+            raise TimeLimitExceeded.of(self.limit, fraction)
+        return tell(self.done, self.stopped, number, fraction)
 
     def stop(self) -> None:
         """Stops all jobs, and waits for them."""
@@ -181,7 +210,7 @@ class _Processes(_Team):
         worker = self.workers.get(thread)
         if worker is None or not worker.is_alive():
             worker = self.workers[thread] = Worker(self.context, self.done, self.stopped)
-        return worker.do(number, job)
+        return worker.do(number, job, self.limit)
 
     def stop(self) -> None:
         """Stops all jobs, and ends the processes."""

@@ -20,6 +20,7 @@ from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
+from tidegate.scenario.media import Media
 from tidegate.scenario.model import NAME, Model, Name
 from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Lte, Radio, Users
@@ -374,6 +375,8 @@ def _inside(outer: dict[str, Any], step: str, key: str, set_by: dict[tuple[int, 
     if isinstance(child, dict | list):
         return child
     table: dict[str, Any] = {}
+    if child is None and step == "controller":
+        child = Media.model_fields[step].default  # which stands in no file
     if step in _NAMED_TABLES and isinstance(child, str):
         table["name"] = child
         if parent is not None:

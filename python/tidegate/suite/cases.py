@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tidegate import _shipped
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, anchored
 from tidegate.errors import InputError, did_you_mean
@@ -170,8 +171,11 @@ def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
 
 
 def _load(name: str, base: Path) -> Scenario:
-    beside = base / name
-    return Scenario.load(beside if beside.is_file() else name)
+    # a scenario in the folder of a shipped suite has the same name for every suite
+    for folder in (base, _shipped.SUITES):
+        if (folder / name).is_file():
+            return Scenario.load(folder / name)
+    return Scenario.load(name)
 
 
 def _contenders(scenario: Scenario, table: CaseTable) -> tuple[str, ...]:

@@ -55,10 +55,11 @@ _SIGNS = {"pass": "✓", "fail": "✗", "error": "!", "not run": NOTHING}
 """The sign of each verdict, beside its word: colour alone says nothing to many, and nothing on paper."""
 _TONES: Mapping[str, Literal["", "good", "odd", "bad"]] = {"pass": "good", "fail": "bad", "error": "odd", "not run": ""}
 _CARRYING = {"receive_rate_bps", "share_fraction"}
-"""Numbers that controllers without a rank have, too."""
+"""Numbers that are compared of controllers that carry little, too."""
 _RANK = Metric(
     "rank", "rank by power", "", "lower", digits=0,
-    definition="One more than the number of controllers with significantly greater power (95 %, paired run by run).",
+    definition="Of those that pass most cases: one more than the number of them with significantly greater power "
+    "(95 %, paired run by run).",
 )  # fmt: skip
 _MOST_WARNINGS, _MOST_SEEDS = 30, 20
 
@@ -109,25 +110,34 @@ def _facts(result: SuiteResult) -> list[str]:
 
 
 def _scores(ranking: Sequence[Score], names: Names) -> Section:
-    """Builds the table of ranks and means."""
+    """Builds the table of passed cases, ranks and means."""
+    with_rules = any(score.rules for score in ranking)
+    with_ranks = any(score.rank is not None for score in ranking)
     rows = []
     for score in ranking:
-        means = [_number(score, name, Interval.of([score.means[name]])) for name, _ in SCORED]
-        rank = Number(_RANK, Interval.of([score.rank]))
-        rows.append(Row([names[score.controller], f"{score.passed} of {score.of}", rank, *means]))
+        means = [_number(score, name, score.means[name]) for name, _ in SCORED]
+        passed: list[DocumentCell] = [f"{score.passed} of {score.of}"]
+        passed += [f"{score.met} of {score.rules}"] if with_rules else []
+        passed += [Number(_RANK, Interval.of([score.rank]))] if with_ranks else []
+        rows.append(Row([names[score.controller], *passed, *means]))
     remarks = notes(
-        "Means over the cases; the controller that passes most cases is first. The rank by power, log(rate / delay), "
-        "is one more than the number of controllers with significantly greater power (95 %, paired run by run). "
-        "Controllers that cannot be distinguished share a rank.",
+        "The controller that passes most cases is first. Numbers are means over the cases; with several seeds they "
+        "have a 95 % interval over seeds, which holds for these cases and no others.",
+        "Controllers that pass most cases are ranked by power, log(rate / delay): the rank is one more than the number "
+        "of them with significantly greater power (95 %, paired run by run)."
+        if with_ranks
+        else "",
         detail=True,
     )
     remarks += [
-        Paragraph([Phrase(f"{score.controller} has no rank", "strong"), f": {score.out}."])
+        Paragraph([Phrase(f"{score.controller} carries too little", "strong"), f" to compare its delays: {score.out}."])
         for score in ranking
         if score.out
     ]
-    table = _means(rows, Column("cases passed"), Column(_RANK.label, _RANK))
-    return Section("The answer", [Paragraph(_sentence(ranking), detail=True), table, *remarks])
+    columns = [Column("cases passed")]
+    columns += [Column("rules met")] if with_rules else []
+    columns += [Column(_RANK.label, _RANK)] if with_ranks else []
+    return Section("The answer", [Paragraph(_sentence(ranking)), _means(rows, *columns), *remarks])
 
 
 def _means(rows: Sequence[Row], *columns: Column) -> Table:
@@ -143,20 +153,31 @@ def _number(score: Score, name: str, value: Interval, *, signed: bool = False) -
 
 
 def _sentence(ranking: Sequence[Score]) -> list[Words]:
-    """Writes the sentence on the most passed cases and the first rank."""
+    """Writes the sentence on those that pass most cases, and on their power."""
     most, ran = max(score.passed for score in ranking), counted(max(score.of for score in ranking), "case")
-    passing = [score.controller for score in ranking if score.passed == most]
-    first = [score.controller for score in ranking if score.rank == 1]
+    leading = [score for score in ranking if score.passed == most > 0]
     if len(ranking) == 1:
-        return [Phrase(passing[0], "strong"), f" passes {most} of {ran}."]
-    sentence: list[Words] = ["No controller passes a case."]
-    if most:
-        verb = "passes" if len(passing) == 1 else "pass"
-        sentence = [Phrase(listed(passing, most=6), "strong"), f" {verb} most cases: {most} of {ran}."]
-    if first:
-        verb = "has" if len(first) == 1 else "share"
-        sentence += [" ", Phrase(listed(first, most=6), "strong"), f" {verb} the first rank by power."]
+        return [Phrase(ranking[0].controller, "strong"), f" passes {most} of {ran}."]
+    if not leading:
+        return ["No controller passes a case."]
+    verb = "passes" if len(leading) == 1 else "pass"
+    sentence: list[Words] = [_controllers(leading), f" {verb} most cases: {most} of {ran}."]
+    if not any(score.rules for score in ranking):
+        sentence = []  # without rules every case is passed
+    able = [score for score in leading if not score.out]
+    first = [score for score in able if score.rank == 1]
+    if len(first) == 1:
+        sentence += [" By power ", _controllers(first), " is first."]
+    elif first:
+        sentence += [" By power ", _controllers(first), " are first, and cannot be told apart."]
+    elif len(able) > 1:
+        these: Words = "they" if sentence and able == leading else _controllers(able)
+        sentence += [" By power ", these, " cannot be told apart."]
     return sentence
+
+
+def _controllers(listed_scores: Sequence[Score]) -> Phrase:
+    return Phrase(listed([score.controller for score in listed_scores], most=6), "strong")
 
 
 def _beside(result: SuiteResult, ranking: Sequence[Score], names: Names) -> Iterator[Section]:
@@ -213,7 +234,7 @@ def _judged(cell: Cell, opens: tuple[int, int]) -> Judged:
     """Returns sign and word of a verdict, with the number that decides it."""
     decides, behind = cell.deciding, cell.brief[:90] or "no rule"
     if decides is not None:
-        value = "no value" if decides.missing else decides.shown
+        value = "no value" if decides.missing else decides.shown_interval
         behind = f"{decides.rule.name} " + value.replace(" ", "\N{NO-BREAK SPACE}")
     sign = f"{_SIGNS[cell.state]} {cell.state}{' ≈' if cell.close else ''}"
     brief = cell.state if cell.state == "pass" else f"{cell.state}: {cell_summary(cell)}"
@@ -255,7 +276,8 @@ def _trail(result: SuiteResult, score: Score, look: Look) -> Trail:
             dots.append(Dot(x, y, rate_title(f"{name}, {case.name}", x, y), size="small"))
     if dots:
         dots.append(mean_dot(name, dots))
-    return Trail(look, dots, name, spread=True, beside="no rank" if score.rank is None else f"rank {score.rank}")
+    rank = "" if score.rank is None else f", rank {score.rank}"
+    return Trail(look, dots, name, spread=True, beside=f"{score.passed} of {score.of}{rank}")
 
 
 def _worst(result: SuiteResult, ranking: Sequence[Score], names: Names) -> Iterator[Block]:

@@ -79,9 +79,23 @@ class RuleTable(Model):
     """Why this number, where the source has none."""
 
 
+class WithoutTable(Model):
+    """Parts that a suite does not take over from the one that it extends."""
+
+    cases: list[_Glob] = Field(default_factory=list)
+    """Cases, as patterns of the names in its file: a case that varies goes with all its combinations."""
+    rules: list[_Glob] = Field(default_factory=list)
+    """Rules, as patterns of their names."""
+
+
 class SuiteTable(Model):
     """A suite's file."""
 
+    extends: Annotated[str, Field(min_length=1)] | None = None
+    """A suite whose cases, rules and other keys hold here, too, where this file says nothing else: one that tidegate
+    ships, or a file relative to this one. A case or rule of the same name replaces that of the other suite."""
+    without: WithoutTable = Field(default_factory=WithoutTable)
+    """Parts that are not taken over from it."""
     description: str = ""
     """Its purpose, in a sentence."""
     source: str = ""
@@ -94,3 +108,9 @@ class SuiteTable(Model):
     """Networks on which each controller runs."""
     rules: Annotated[list[RuleTable], Field(max_length=10_000)] = Field(default_factory=list)
     """Limits that each controller has to keep."""
+
+
+class ExtendingTable(SuiteTable):
+    """The file of a suite that extends another: it may have no case of its own."""
+
+    cases: Annotated[list[CaseTable], Field(max_length=10_000)] = Field(default_factory=list)

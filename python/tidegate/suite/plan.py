@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -196,6 +197,7 @@ class Plan:
             for key in missing:
                 results.clear_way(key)
             jobs = [SuiteJob(point) for point in missing.values() if point.session is None]
+            seconds: dict[tuple[str, str], float] = {}
             live = [SuiteJob(point) for point in missing.values() if point.session is not None]
             processes = by_processes(processes, (point.lowered for point in self.points), len(jobs), workers)
             first, second = _parts(tell, jobs, live)
@@ -206,14 +208,20 @@ class Plan:
                 table.add(_row(job.point, row, settings))
                 return file
 
+            def keep_timed(number: int, timed: tuple[Mapping[str, Any], float]) -> Path:
+                point, (row, took) = jobs[number].point, timed
+                cell = (point.case.name, point.controller)
+                seconds[cell] = seconds.get(cell, 0.0) + took
+                return keep(jobs[number], row)
+
             try:
                 done: list[Any] = engine.run_all(
-                    jobs,
+                    [Timed(job) for job in jobs],
                     workers=workers,
                     processes=processes,
                     progress=first,
                     keep_going=True,
-                    keep=lambda number, row: keep(jobs[number], row),
+                    keep=keep_timed,
                 )
                 done += _held(live, results, second, keep)
             finally:
@@ -227,7 +235,7 @@ class Plan:
                 elif isinstance(outcome, BaseException):
                     raise outcome
             about |= {"format": FORMAT, "failed": failed, "refused": _refusals(refused)}
-            result = SuiteResult.gather(results, about, self.suite, len(present))
+            result = SuiteResult.gather(results, about, self.suite, len(present), seconds)
             result.write_pages(results.folder)
             return result
 
@@ -380,6 +388,19 @@ class SuiteJob:
         }
         data: dict[str, Any] = json.loads(json.dumps(row))
         return data
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A job with the seconds that it takes."""
+
+    job: pool.Job[Any]
+
+    def __call__(self, tick: pool.Tick) -> tuple[Any, float]:
+        """Does the job, and returns its result with the seconds."""
+        began = time.perf_counter()
+        result = self.job(tick)
+        return result, time.perf_counter() - began
 
 
 @cache

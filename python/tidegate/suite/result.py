@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -99,12 +99,21 @@ class SuiteResult(Displayable):
     """Contents of `suite.json`."""
     folder: Path | None = None
     """Folder of the result."""
+    seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Time that the runs of a cell took which were done just now; of a result that is read from a folder nothing."""
 
     @classmethod
-    def gather(cls, results: Results, about: Mapping[str, Any], suite: Suite, resumed: int = 0) -> Self:
+    def gather(
+        cls,
+        results: Results,
+        about: Mapping[str, Any],
+        suite: Suite,
+        resumed: int = 0,
+        seconds: Mapping[tuple[str, str], float] | None = None,
+    ) -> Self:
         """Writes `suite.json`, and reads the kept runs."""
         add_file(results.folder, SUITE_FILE, json.dumps(about, indent=1) + "\n")
-        return cls._of(results, about, suite, resumed)
+        return replace(cls._of(results, about, suite, resumed), seconds=seconds or {})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

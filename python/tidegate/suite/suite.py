@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from tidegate import _shipped
-from tidegate._files import readable
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import toml
 from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem
-from tidegate.scenario.source import Names, Source, names_of
 from tidegate.suite import verdicts
 from tidegate.suite.cases import Case, expand
+from tidegate.suite.inheritance import Merged, changes, find
 from tidegate.suite.model import RuleTable, SuiteTable
 
 
@@ -31,7 +29,9 @@ class Suite:
     cases: tuple[Case, ...]
     """Its cases, in order."""
     text: str
-    """The text of its file."""
+    """The text of its file, with what it takes over from the suite that it extends."""
+    source: Merged | None = None
+    """Its file as it was read; `None` for the suite of a result."""
 
     def __repr__(self) -> str:
         return f"<tidegate Suite {self.name}: {len(self.cases)} cases, {len(self.rules)} rules>"
@@ -66,21 +66,23 @@ class Suite:
             InputError: lists every problem.
         """
         path = Path(path)
-        source = Source.parse(text, path, _names)
+        source = Merged.read(text, path)
         table = source.fill(SuiteTable)
         problems: list[Problem] = []
         cases: list[Case] = []
         for number, case in enumerate(table.cases):
             try:
-                cases += expand(case, path.parent, None if traces is None else Path(traces))
+                cases += expand(case, source.folder(number), None if traces is None else Path(traces))
             except InputError as error:
                 problems += [Problem(("cases", number), line) for line in str(error).split("\n")]
         problems += _repeated(cases, table)
         if not problems:
-            problems += _rule_problems(table, cases)
+            source = source.pruned([case.name for case in cases])
+            table = source.fill(SuiteTable)
+            problems += _rule_problems(table, cases, source)
         if problems:
             raise source.error(problems)
-        return cls(path.stem, table, tuple(cases), text)
+        return cls(path.stem, table, tuple(cases), source.to_toml(path.parent), source)
 
     @classmethod
     def of_saved(cls, name: str, text: str, cases: tuple[Case, ...]) -> Self:
@@ -89,7 +91,7 @@ class Suite:
         Raises:
             InputError: lists every problem of the text.
         """
-        source = Source.parse(text, Path(f"{name}.toml"), _names)
+        source = Merged.read(text, Path(f"{name}.toml"))
         table = source.fill(SuiteTable)
         wrong = [
             Problem(("rules", number, key), message)
@@ -99,6 +101,21 @@ class Suite:
         if wrong:
             raise source.error(wrong)
         return cls(name, table, cases, text)
+
+    @property
+    def extends(self) -> str:
+        """Its differences from the suite that it extends, in words; empty for one that stands alone."""
+        if self.source is None or self.source.base is None:
+            return ""
+        return "; ".join([f"extends {self.table.extends}", *changes(self.source)])
+
+    def to_toml(self, folder: str | Path = "") -> str:
+        """The suite as a file that extends no other and gives the same results.
+
+        Args:
+            folder: The folder of that file: files of scenarios are relative to it.
+        """
+        return self.text if self.source is None else self.source.to_toml(Path(folder))
 
     def only(self, patterns: tuple[str, ...]) -> Self:
         """The suite with those cases alone that a pattern of their names fits.
@@ -114,32 +131,7 @@ class Suite:
                 hint = did_you_mean(pattern, names) or f"; available: {', '.join(names[:20])}"
                 raise InputError(f"cases: found {pattern}, which matches no case of {self.name}{hint}")
         chosen = tuple(case for case in self.cases if any(fnmatchcase(case.name, glob) for glob in patterns))
-        return type(self)(self.name, self.table, chosen, self.text)
-
-
-def find(name: str | Path) -> Path:
-    """The file of a suite given by path, or by the name of one that ships with tidegate.
-
-    Raises:
-        InputError: when there is neither.
-    """
-    path = Path(name)
-    ours = _shipped.SUITES / f"{name}.toml"
-    with readable(path):  # a name may be too long for any file
-        if path.is_file():
-            return path
-        if isinstance(name, str) and "/" not in name and ours.is_file():
-            return ours
-    if path.suffix == ".toml" or len(path.parts) > 1:
-        raise InputError(
-            f"{path}: {'is a folder; expected a suite file' if path.is_dir() else 'there is no such file'}"
-        )
-    hint = did_you_mean(str(name), _shipped.suites()) or f"; available: {', '.join(_shipped.suites())}"
-    raise InputError(f"{name} is not a suite{hint} (see tidegate suite list)")
-
-
-def _names(data: Mapping[str, Any]) -> Names:
-    return names_of(data, ("cases", "rules"), "name")
+        return replace(self, cases=chosen)
 
 
 def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
@@ -148,7 +140,7 @@ def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
             yield Problem((key,), f"{name} is given twice; expected unique names")
 
 
-def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
+def _rule_problems(table: SuiteTable, cases: list[Case], source: Merged) -> Iterator[Problem]:
     names = [case.name for case in cases]
     flows = {flow.name for case in cases if case.scenario is not None for flow in case.scenario.flows}
     for number, rule in enumerate(table.rules):
@@ -157,6 +149,10 @@ def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
             if not any(fnmatchcase(name, pattern) for name in names):
                 yield Problem((*prefix, "cases"), f"found {pattern}, which matches no case")
         if rule.relative_to is not None and rule.relative_to not in names:
+            if source.is_inherited(number):
+                why = f"the rule {rule.name} is relative to {rule.relative_to}, which is no case here"
+                yield Problem(("extends",), f"{why}; expected that case, or {rule.name} in without.rules")
+                continue
             yield Problem(
                 (*prefix, "relative_to"),
                 f"found {rule.relative_to}{did_you_mean(rule.relative_to, names)}; expected a case",

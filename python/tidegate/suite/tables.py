@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.output import csv
@@ -29,7 +31,7 @@ def cell_summary(cell: Cell) -> str:
         return f"{len(cell.checks)} rules{', close' if cell.close else ''}"
     check = cell.deciding or cell.broken[0]
     rest = f" and {len(cell.broken) - 1} more" if len(cell.broken) > 1 else ""
-    return f"{check.rule.name}: {check.shown}{rest}{', close' if cell.close else ''}"
+    return f"{check.rule.name}: {check.shown_interval}{rest}{', close' if cell.close else ''}"
 
 
 def to_csv(result: SuiteResult) -> str:
@@ -61,20 +63,31 @@ def _numbers(values: Mapping[str, object]) -> dict[str, float]:
 def junit(result: SuiteResult) -> str:
     """Verdicts as JUnit XML: a test suite for each controller, a test case for each case."""
     tests = {
-        controller: [_case(cell, result.suite.name) for cell in result.cells if cell.controller == controller]
+        controller: [_case(result, cell) for cell in result.cells if cell.controller == controller]
         for controller in result.controllers
     }
     return xml(result.suite.name, tests)
 
 
-def _case(cell: Cell, suite: str) -> Case:
-    group = f"{suite}.{cell.controller}"
+def _case(result: SuiteResult, cell: Cell) -> Case:
+    seconds, file = result.seconds.get((cell.case, cell.controller)), file_of(cell.controller)
+    case = Case(f"{result.suite.name}.{cell.controller}", cell.case, "passed", seconds=seconds, file=file)
     match cell.state:
         case "fail":
             why = [f"{check.rule.name}: {check.text}. {check.rule.says}" for check in cell.broken]
-            return Case(group, cell.case, "failure", cell_summary(cell), "\n".join(why))
+            return replace(case, state="failure", message=cell_summary(cell), text="\n".join(why))
         case "error":
-            return Case(group, cell.case, "error", cell_summary(cell), cell.why)
+            return replace(case, state="error", message=cell_summary(cell), text=cell.why)
         case "not run":
-            return Case(group, cell.case, "skipped", cell.why)
-    return Case(group, cell.case, "passed")
+            return replace(case, state="skipped", message=cell.why)
+    return case
+
+
+def file_of(controller: str) -> str:
+    """The file that a controller is in; nothing for one of the engine or of a package.
+
+    >>> file_of("python:mine/slope.py:Slope:gain=2"), file_of("alphartc:BandwidthEstimator.py"), file_of("gcc:beta=0.8")
+    ('mine/slope.py', 'BandwidthEstimator.py', '')
+    """
+    match = re.match(r"(?:python|onnx|alphartc):([^:]+\.(?:py|onnx))(?::|$)", controller)
+    return match[1] if match else ""

@@ -75,12 +75,18 @@ class Check:
         label += f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
         if self.missing:
             return f"{label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
-        return f"{label} {self.shown}, {self.limit}"
+        return f"{label} {self.shown_interval}, {self.limit}"
 
     @property
     def shown(self) -> str:
         """The number with its unit."""
         return _show(self.rule, self.value.mean)
+
+    @property
+    def shown_interval(self) -> str:
+        """The number with its 95 % interval and its unit: `2.23 ± 0.31 %`."""
+        half = self.value.half
+        return self.shown if half is None else _show(self.rule, self.value.mean, half=half)
 
     @property
     def interval(self) -> str:
@@ -110,10 +116,12 @@ def limit(rule: RuleTable) -> str:
     return " and ".join(f"{words[condition.below]} {_show(rule, condition.bound, '.6g')}" for condition in limits(rule))
 
 
-def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
+def _show(rule: RuleTable, value: float, form: str | None = None, *, half: float | None = None) -> str:
     about = numbers.metric_of(rule.metric)
     scale, digits, unit = (1.0, 2, "times") if rule.relative_to else (about.scale, about.digits, about.unit)
-    return f"{value * scale:{form or f'.{digits}f'}} {unit}".strip()
+    form = form or f".{digits}f"
+    interval = "" if half is None else f" ± {half * scale:{form}}"
+    return f"{value * scale:{form}}{interval} {unit}".strip()
 
 
 def applies(rule: RuleTable, case: str, controller: str) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support import PLAIN, begin
-from tidegate import InputError, OutputError, Scenario, runs, sweep
+from support import PLAIN, Cli, begin
+from tidegate import Controller, InputError, Limits, OutputError, Scenario, SweepResult, runs, sweep
 from tidegate.comparison import sweeping
 from tidegate.results import Results
 
@@ -158,3 +158,69 @@ def test_wrong_sweeps_are_refused_before_anything_is_written(small: Scenario, tm
     with pytest.raises(InputError):
         sweeping.sweep(small, {"links.cable.dealy": ["1ms"]}, out=tmp_path / "s")
     assert not (tmp_path / "s").exists()
+
+
+MINE = """
+from tidegate import Controller
+
+class Mine(Controller):
+    def __init__(self, k: float = 1.0) -> None:
+        super().__init__()
+        self.k = k
+
+    def on_limits(self, now_ns, limits):
+        return int(self.k * 400_000)
+
+    def on_report(self, now_ns, report):
+        return None
+"""
+
+
+def received(result: SweepResult) -> list[float]:
+    """The receive rate of each run's call."""
+    return [row["summary"]["flows"][0]["receive_rate_bps"] for row in result.rows]
+
+
+def test_a_setting_of_a_class_of_ones_own_is_swept_on_a_network(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    argv = ["--controller", "python:mine.py:Mine", "--set", "controller.k=0.5,1,2", "--out", "out"]
+    done = cli("sweep", "plain.toml", *argv)
+    assert done.code == 0, done.err
+    rates = received(SweepResult.load("out"))
+    assert rates == pytest.approx([200e3, 400e3, 800e3], rel=0.15)
+    # the long keys do the same
+    long = cli(
+        "sweep", "plain.toml", "--set", "flows.call.media.controller=python:mine.py:Mine",
+        "--set", "flows.call.media.controller.k=0.5,1,2", "--out", "long",
+    )  # fmt: skip
+    assert long.code == 0, long.err
+    assert received(SweepResult.load("long")) == rates
+
+
+def test_so_it_is_from_python(tmp_path: Path) -> None:
+    class Mine(Controller):
+        def __init__(self, k: float = 1.0) -> None:
+            super().__init__()
+            self.k = k
+
+        def on_limits(self, now_ns: int, limits: Limits) -> int:
+            return int(self.k * 400_000)
+
+        def on_report(self, now_ns: int, report: object) -> None:
+            """Changes nothing."""
+
+    done = sweep(Scenario.parse(PLAIN), {"controller.k": ["0.5", "2"]}, controller=Mine, out=tmp_path / "out")
+    assert received(done) == pytest.approx([200e3, 800e3], rel=0.15)
+
+
+def test_a_sweep_is_on_a_recorded_network_too(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "net.csv").write_text(
+        "time_s,rate_mbps\n" + "".join(f"{second},{1 + second % 2}\n" for second in range(60))
+    )
+    argv = ["--set", "controller.beta=0.7,0.9", "--set", "duration=5s", "--out", "out"]
+    for network in (["--link", "net.csv"], ["home-broadband", "--link", "net.csv"]):
+        done = cli("sweep", *network, "--controller", "gcc", *argv[:-1], f"out{len(network)}")
+        assert done.code == 0, done.err
+        assert "net" in done.out
+    assert "no scenario is given" in cli("sweep", *argv).err

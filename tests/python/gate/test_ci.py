@@ -89,7 +89,10 @@ def test_each_gate_passes_what_is_the_same_and_fails_what_is_worse(
         assert built.returncode == 0, built.stderr
         failed = gate(step, repository)
         assert failed.returncode == 1, failed.stdout
-        assert "::error title=5.1 became worse::utilisation" in failed.stdout
+        python = {"aimd.py": "aimd.py", "src/lib.rs": "backoff.py"}[file]
+        assert f"::error file={python},title=5.1 became worse::utilisation" in failed.stdout
+        assert "5.1 over 100 s" in failed.stdout
+        assert (repository / steps()[step].split()[6]).read_bytes().startswith(b"\x89PNG")
         assert 'failures="' in (repository / steps()[step].split()[4]).read_text()
     finally:
         (repository / file).write_text(right)

@@ -111,6 +111,10 @@ def test_what_became_worse_and_better_is_told_with_case_and_amount(folder: Path,
     # it is worse by less than is proved, and by more than the limit
     assert 0.05 * slow["before"] < slow["worse_by_at_least"] <= slow["before"] - slow["now"]
     assert answers["tcp", "tcp receive_rate_bps"]["state"] == "fine"
+    # what is drawn over time is the case in which the sure part of the change is the most limits
+    worst = max(answers.values(), key=lambda answer: (answer["worse_by_at_least"] or 0) / (0.05 * answer["before"]))
+    assert worst["state"] == "worse"
+    assert json.loads(done.out)["change"]["case"] == worst["case"]
     root = ET.parse(folder / "check.xml").getroot()
     (group,) = root
     assert (group.get("tests"), group.get("failures"), group.get("errors")) == ("5", "2", "0")
@@ -305,7 +309,7 @@ def test_wrong_usage_says_what_is_right(folder: Path, cli: Cli, argv: list[str],
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
         lambda text: "",
-        lambda text: text.replace('"format": 2', '"format": 3'),
+        lambda text: text.replace('"format": 3', '"format": 4'),
         lambda text: text.replace('"seeds": 80', '"seeds": 79'),
         lambda text: text.replace('"engine"', '"motor"'),
         lambda text: re.sub(r'"cases": \{.*', '"cases": {}}', text, flags=re.DOTALL),

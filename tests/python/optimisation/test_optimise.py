@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import re
+import shlex
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -411,3 +412,22 @@ def test_without_optuna_it_says_what_to_install(
     assert (got.code, got.err) == (2, "tidegate: a search needs Optuna: pip install 'tidegate[optimise]'\n")
     assert not (tmp_path / "o").exists()
     assert optimisation.OPTIMISE_FILE == "optimise.json"
+
+
+def test_a_search_on_a_recorded_link(cli: Cli, tmp_path: Path) -> None:
+    """The command for the best try has the link, and runs."""
+    link = tmp_path / "drive.csv"
+    link.write_text("time_s,rate_mbps\n" + "".join(f"{second},{2 + second % 3}\n" for second in range(30)))
+    common = ["--link", str(link), "--set", "duration=4s", "--for", "receive_rate_bps", "--tries", "2", "--seeds", "1"]
+    for settings in (["controller.beta=0.7,0.9", "--controller", "gcc"], ["links.bottleneck.delay=5ms,80ms"]):
+        out = tmp_path / settings[0][:5]
+        done = cli("optimise", *settings, *common, "--out", str(out))
+        assert done.code == 0, done.err
+        command = re.search(r"to run the best try: tidegate (.*)", done.out)
+        assert command is not None
+        assert f"--link {link}" in command[1]
+        assert cli(*shlex.split(command[1]), "--seeds", "1").code == 0, command[1]
+    done = cli("optimise", "controller.beta=0.7,0.9", "--suite", "smoke", "--controller", "gcc", *common[:2],
+               "--for", "rate", "--out", str(tmp_path / "s"))  # fmt: skip
+    assert done.code == 2
+    assert "--link: the option is for one scenario; a suite has its own networks" in done.err

@@ -13,7 +13,7 @@ CASES = [
         "short.steps", "loss > 1%", "failure", "0 to 5 %,\nfor sure", "at length: 5 > 1", "worse", "steps, today: worse"
     ),
     Case("short.tcp", "loss > 1%", "skipped", "0 to 1 %", verdict="undecided", title="tcp is undecided"),
-    Case("short.tcp", "runs", "error", "no \x07 link", title="tcp failed"),
+    Case("short.tcp", "runs", "error", "no \x07 link", title="tcp failed", seconds=1.25, file="mine,1.py"),
 ]
 
 
@@ -23,7 +23,7 @@ def test_cases_are_counted_and_say_why() -> None:
         == """\
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="check">
-  <testsuite name="short: gcc" tests="4" failures="1" errors="1" skipped="1">
+  <testsuite name="short: gcc" tests="4" failures="1" errors="1" skipped="1" time="1.250">
     <testcase classname="short.steps" name="rate &lt; -5%" />
     <testcase classname="short.steps" name="loss &gt; 1%">
       <failure message="worse: 0 to 5 %,&#10;for sure">at length: 5 &gt; 1</failure>
@@ -31,7 +31,7 @@ def test_cases_are_counted_and_say_why() -> None:
     <testcase classname="short.tcp" name="loss &gt; 1%">
       <skipped message="undecided: 0 to 1 %" />
     </testcase>
-    <testcase classname="short.tcp" name="runs">
+    <testcase classname="short.tcp" name="runs" file="mine,1.py" time="1.250">
       <error message="no \\x07 link" />
     </testcase>
   </testsuite>
@@ -54,5 +54,5 @@ def test_annotations_are_escaped_as_githubs_toolkit_does_it() -> None:
     assert [annotation(case) for case in CASES[1:]] == [
         "::error title=steps%2C today%3A worse::0 to 5 %25,%0Afor sure",
         "::warning title=tcp is undecided::0 to 1 %25",
-        r"::error title=tcp failed::no \x07 link",
+        r"::error file=mine%2C1.py,title=tcp failed::no \x07 link",
     ]

@@ -164,7 +164,7 @@ def test_a_notebook_shows_a_small_table_of_each(
         assert name in cells["both"].texts
         assert f"{receive.metric.show(receive.cells[name].mean)} Mbit/s" in cells["both"].texts
     assert {"10ms", "30ms"} <= set(cells["swept"].texts)
-    assert {"gcc", "1"} <= set(cells["judged"].texts)
+    assert {"gcc", "1 of 1"} <= set(cells["judged"].texts)
     # no colours of its own, so that it fits dark and light pages
     assert not re.search(r"#[0-9a-f]{3,6}\b|rgb\(", both._repr_html_())
 

@@ -15,7 +15,8 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import pool
 from tidegate.errors import RunError
-from tidegate.runs._worker import ProcessEnded
+from tidegate.runs._worker import ProcessEnded, TimeLimitExceeded
+from tidegate.runs.pool import limited, time_limit
 
 ENDS = """\
 import os, signal, time
@@ -125,3 +126,67 @@ def test_a_sweep_keeps_the_others_and_goes_on(cli: Cli, controllers: Callable[[s
     assert len(list(Path("o/results").glob("*.json"))) == 2
     again = cli(*argv, "-j", "2", "--out", "o")
     assert "2 of 4 runs existed already" in again.err
+
+
+def slow() -> None:
+    time.sleep(30)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_job_beyond_its_time_limit_is_an_error_of_that_job(*, processes: bool) -> None:
+    def ticking(tick: pool.Tick) -> None:
+        while tick(0.25):
+            time.sleep(0.01)
+
+    endless: Any = Job(slow) if processes else ticking
+    began = time.monotonic()
+    with limited(0.5):
+        late, fine = pool.run_all([endless, Job(seven)], workers=1, processes=processes, keep_going=True)
+    assert isinstance(late, TimeLimitExceeded)
+    place = "" if processes else " at 25 % of its simulated time"
+    assert str(late) == f"the run took longer than the time limit of 0.5 s, and was ended{place}"
+    assert fine == 7
+    assert time.monotonic() - began < 20
+    assert time_limit() is None
+
+
+def test_the_start_of_a_process_is_no_part_of_its_run() -> None:
+    """A process takes longer to start than this limit."""
+    with limited(0.2):
+        assert pool.run_all([Job(seven)], processes=True) == [7]
+
+
+CLOCK = """\
+import time
+from tidegate import Controller
+
+class Clock(Controller):
+    def on_report(self, now_ns, report):
+        if now_ns > 1_000_000_000:
+            time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "python:clock.py:Clock", "fixed", "--scenario", "plain.toml", "--jobs", "1"],
+        ["sweep", "plain.toml", "--set", "flows.call.media.controller=python:clock.py:Clock,fixed", "--out", "out"],
+        ["suite", "run", "one.toml", "python:clock.py:Clock", "fixed", "--out", "out"],
+    ],
+)
+def test_commands_with_many_runs_end_those_that_take_too_long(command: list[str], tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "clock.py").write_text(CLOCK)
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    (tmp_path / "one.toml").write_text('seeds = 1\n[[cases]]\nname = "a"\nscenario = "plain.toml"\n')
+    began = time.monotonic()
+    done = cli(*command, "--time-limit", "2s")
+    assert time.monotonic() - began < 45  # in a thread it would sleep on
+    assert done.code == 1, done.err
+    assert "the run took longer than the time limit of 2 s, and was ended" in done.err
+    assert "fixed" in done.out
+    for wrong, said in (("0s", "expected a time above zero"), ("2", "needs a unit")):
+        refused = cli(*command, "--time-limit", wrong)
+        assert refused.code == 2
+        assert f"--time-limit: found {wrong}" in refused.err or said in refused.err
+    assert "the option is for runs on this machine" in cli(*command, "--time-limit", "2s", "--engine", "dask").err

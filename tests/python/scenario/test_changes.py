@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Cli
+from support import PLAIN, Cli
 from tidegate import Rate, Scenario, ScenarioError, Size, TidegateError, scenario_for, sweep
 from tidegate.cli.options import changes
 
@@ -215,3 +215,12 @@ def test_a_setting_with_a_unit_stays_one(tmp_path: Path) -> None:
     media = of_class.flows[0].media
     assert media is not None
     assert media.controller.settings == {"limit": 50_000}  # type: ignore[union-attr]
+
+
+def test_a_setting_is_added_to_a_controller_that_is_there_by_default() -> None:
+    """`to_dict` leaves the default out, and so may a file."""
+    for scenario in (Scenario.parse(PLAIN), Scenario.parse(PLAIN.replace('{ controller = "gcc" }', "{}"))):
+        changed = scenario.with_changes({"flows.call.media.controller.beta": 0.7})
+        assert changed.to_dict()["flows"][0]["media"]["controller"] == {"name": "gcc", "beta": 0.7}
+        named = scenario.with_changes({"flows.call.media.controller.k": 2, "flows.call.media.controller.name": "nada"})
+        assert named.to_dict()["flows"][0]["media"]["controller"] == {"name": "nada", "k": 2}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tidegate
-from support import Cli, begin, shared
+from support import ROOT, Cli, begin, shared
 from tidegate import InputError, Scenario, _core
 from tidegate.scenario.lower import lower
 from tidegate.show import play
@@ -234,7 +234,15 @@ def test_without_the_built_page_it_says_what_makes_it(
     monkeypatch.setattr(_page, "BUILT", tmp_path / "page.html")
     result = cli("play", "--out", "play.html")
     assert result.code == 2
-    assert "the page is not built here; run `make page`" in result.err
+    assert "the page is not built here; " in result.err
+    assert f"run `make page` in {ROOT}, which takes a minute or two" in result.err
+    monkeypatch.setattr("shutil.which", lambda program: None if program == "node" else f"/bin/{program}")
+    result = cli("play", "--out", "play.html")
+    assert (
+        "the page is not built here; install node 20 or newer (https://nodejs.org), then run `make page`" in result.err
+    )
+    monkeypatch.setattr(_page, "__file__", str(tmp_path / "site" / "a" / "b" / "c" / "d" / "_page.py"))
+    assert "install a wheel of tidegate, which has the page" in cli("play", "--out", "play.html").err
     (tmp_path / "page.html").write_text("<p>another page</p>")
     result = cli("play", "--out", "play.html")
     assert result.code == 2

@@ -24,13 +24,24 @@ def test_every_scheme_and_every_case_is_there() -> None:
 
 
 def test_the_ranking_is_what_was_run() -> None:
-    head = ["scheme", "cases passed", "rank by power", *map(label, scorecards.SCORES)]
+    ranked = any(place.rank != "-" for place in RANKS)
+    head = [
+        "scheme",
+        "cases passed",
+        "rules met",
+        *(["rank by power"] if ranked else []),
+        *map(label, scorecards.SCORES),
+    ]
     rows = []
-    for rank, scheme, passed, of, out, *means in RANKS:
-        shown = [numbers.metric_of(name).show(float(one)) for name, one in zip(scorecards.SCORES, means, strict=True)]
-        if out:
+    for place in RANKS:
+        shown = [
+            numbers.metric_of(name).show_interval(mean)
+            for name, mean in zip(scorecards.SCORES, place.means, strict=True)
+        ]
+        if place.out:
             shown[2:] = ["-"] * len(shown[2:])
-        rows.append([scheme, f"{passed} of {of}", rank, *shown])
+        counts = [f"{place.passed} of {place.of}", f"{place.met} of {place.rules}"]
+        rows.append([place.controller, *counts, *([place.rank] if ranked else []), *shown])
     check_table(PAGE, "ranking", markdown(head, 1, rows))
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -22,8 +23,9 @@ import pytest
 
 from support import HALF_A_MEGABIT, NO_WIFI, ROOT, Cli
 from tidegate.errors import InputError
+from tidegate.results.stats import Interval
 from tidegate.scenario import toml
-from tidegate.suite import Plan, Suite, SuiteResult, windows
+from tidegate.suite import Plan, Suite, SuiteResult, numbers, windows
 from tidegate.suite.model import WindowsTable
 from tidegate.suite.scores import scores
 from tidegate.units import Rate
@@ -143,14 +145,65 @@ def test_verdicts_go_by_the_numbers(result: SuiteResult) -> None:
 
 
 def test_who_does_not_send_has_no_rank_and_no_delay(result: SuiteResult) -> None:
-    by_name = {one.controller: one for one in scores(result)}
+    by_name = {score.controller: score for score in scores(result)}
     assert by_name["fixed:30kbps"].rank is None
     assert by_name["fixed:30kbps"].out.startswith("share received 3.")
-    assert by_name["fixed:700kbps"].rank == 1
-    assert (by_name["fixed:10Mbps"].rank or 9) > 1
-    text = (Path(str(result_folder(result))) / "scorecard.md").read_text(encoding="utf-8")
-    line = next(one for one in text.splitlines() if "| fixed:30kbps | 0 of 3" in one)
-    assert line.count(" - |") == len(["rank", "delay", "loss", "frozen", "power"])
+    text = (result_folder(result) / "scorecard.md").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if "| fixed:30kbps | 0 of 3" in line)
+    assert line.count(" - |") == len(["delay", "loss", "frozen", "power"])
+
+
+def test_a_rank_that_says_nothing_is_none(result: SuiteResult) -> None:
+    ranking = scores(result)
+    assert {score.controller for score in ranking if score.passed == 3} == {"fixed:700kbps", "gcc"}
+    assert ranking[2].passed < ranking[1].passed == 3
+    assert {score.rank for score in ranking} == {None}
+    # each of these met some rules, and every rule is counted in each of its cases
+    assert [score.rules for score in ranking] == [5] * len(ranking)
+    assert {score.controller: score.met for score in ranking} == {
+        controller: sum(check.passed for cell in result.cells if cell.controller == controller for check in cell.checks)
+        for controller in result.controllers
+    }
+    text = (result_folder(result) / "scorecard.md").read_text(encoding="utf-8")
+    leaders = " and ".join(score.controller for score in ranking[:2])
+    assert f"**{leaders}** pass most cases: 3 of 3 cases. By power they cannot be told apart." in text
+    assert "rank by power" not in text
+
+
+def test_those_that_pass_most_are_ranked_if_power_tells_them_apart(tmp_path: Path) -> None:
+    rule = '[[rules]]\nname = "r"\nsays = "s"\nmetric = "receive_rate_bps"\nof = "mean"\nat_least = {}\nsource = "h"\n'
+    text = CASES.replace("seeds = 2", "seeds = 3") + rule.format(500_000)
+    controllers = ["fixed:600kbps", "fixed:800kbps", "fixed:801kbps", "fixed:100kbps"]
+    result = Plan.of(suite(text), controllers, cases=["steps*"]).run(tmp_path / "out", baseline="fixed:800kbps")
+    ranks = {score.controller: score.rank for score in scores(result)}
+    powers = {name: result.paired("power", name, "fixed:100kbps").mean for name in ranks}
+    assert ranks["fixed:100kbps"] is None
+    best = max(("fixed:600kbps", "fixed:800kbps", "fixed:801kbps"), key=powers.__getitem__)
+    assert ranks[best] == 1
+    assert len({rank for rank in ranks.values() if rank is not None}) > 1
+    # the same sender twice: nothing tells them apart
+    same = Plan.of(suite(text), ["gcc:beta=0.85", "gcc"], cases=["steps*"]).run(tmp_path / "same")
+    assert {score.rank for score in scores(same)} == {None}
+    said = (tmp_path / "same" / "scorecard.md").read_text(encoding="utf-8")
+    assert "pass most cases: 2 of 2 cases. By power they cannot be told apart." in said
+
+
+def test_means_over_cases_have_intervals_over_seeds(result: SuiteResult) -> None:
+    score = next(score for score in scores(result) if score.controller == "gcc")
+    cases = [case.name for case in result.suite.cases if not case.not_run]
+    by_seed = [
+        math.fsum(result.values(case, "gcc", "receive_rate_bps", "mean")[seed] or 0.0 for case in cases) / len(cases)
+        for seed in result.seeds
+    ]
+    assert score.means["receive_rate_bps"].mean == pytest.approx(Interval.of(by_seed).mean)
+    assert score.means["receive_rate_bps"].half == pytest.approx(Interval.of(by_seed).half)
+    text = (result_folder(result) / "scorecard.md").read_text(encoding="utf-8")
+    shown = numbers.metric_of("receive_rate_bps").show_interval(Interval.of(by_seed))
+    assert f"| {shown} |" in next(line for line in text.splitlines() if line.startswith("| gcc | "))
+    # so has the number that decides a cell
+    check = result.cell("three", "fixed:10Mbps").deciding
+    assert check is not None
+    assert f"{check.rule.name} {check.shown.partition(' ')[0]} ± {check.interval}" in text
 
 
 def result_folder(result: SuiteResult) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.suite import Plan, Suite, SuiteResult
-from tidegate.suite.suite import find
+from tidegate.suite.inheritance import find
 
 FIXED = ("fixed:1bps", "fixed:30kbps", "fixed:700kbps", "fixed:10Mbps")
 """They do not adapt. The first two are the same where a call has a least rate of 30 kbit/s."""

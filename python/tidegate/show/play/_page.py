@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,20 @@ def is_page(file: Path) -> bool:
     return all(mark in text for mark in _MARKS)
 
 
+_NEEDS = {"node": "node 20 or newer (https://nodejs.org)", "cargo": "Rust (https://rustup.rs)"}
+"""Programs that build the page, and their names for people."""
+
+
+def _way_to_the_page() -> str:
+    """The way to the page from here, in words: a clone builds it, a wheel has it."""
+    clone = Path(__file__).resolve().parents[4]
+    if not (clone / "page" / "package.json").is_file():
+        return "install a wheel of tidegate, which has the page"
+    missing = [needed for program, needed in _NEEDS.items() if shutil.which(program) is None]
+    first = f"install {' and '.join(missing)}, then " if missing else ""
+    return f"{first}run `make page` in {clone}, which takes a minute or two"
+
+
 def page(payload: Mapping[str, Any]) -> str:
     """Makes the page with its situations, as one HTML file that loads nothing else.
 
@@ -50,10 +65,7 @@ def page(payload: Mapping[str, Any]) -> str:
     try:
         text = BUILT.read_text(encoding="utf-8")
     except FileNotFoundError:
-        needs = "which needs node and Rust's target wasm32-unknown-unknown"
-        raise InputError(
-            f"the page is not built here; run `make page`, {needs}, or install a wheel, which has the page"
-        ) from None
+        raise InputError(f"the page is not built here; {_way_to_the_page()}") from None
     before, slot, after = text.partition(_SLOT)
     if not slot or _SLOT in after:
         raise InputError(
