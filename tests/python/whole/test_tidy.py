@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+import tidegate
+from support import ROOT
 from support.tree import texts
 
 LIMIT = 600
@@ -101,6 +103,11 @@ def test_no_merge_was_left_half_done() -> None:
     mark = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
     assert [file for file, text in texts(TEXT) if mark.search(text)] == []
     assert mark.search("a\n" + "=" * 7 + "\nb")
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [tidegate.__version__]
 
 
 def test_every_exception_is_needed() -> None:
