@@ -74,24 +74,27 @@ _VERDICTS = {
     ),
 }  # fmt: skip
 _KINDS = {
-    Kind.RESULT: ("published results", "results of the document"),
+    Kind.RESULT: ("published result", "", "results of the document"),
     Kind.FITTED: (
-        "published results, in sample",
+        "published result",
+        ", in sample",
         "results of the document; unstated settings were chosen so that these numbers come out",
     ),
-    Kind.OWN: ("own claims", "claims of tidegate, which the document does not make"),
+    Kind.OWN: ("own claim", "", "claims of tidegate, which the document does not make"),
     Kind.SETTING: (
-        "settings read back",
+        "setting",
+        " read back",
         "settings that the document states, read back from the runs to show that they were used; not results",
     ),
 }
-"""Name and meaning of each kind of claims."""
+"""Noun, further words and meaning of each kind of claims."""
 _BACKING = {
-    Backing.CONFIRMED: "reason confirmed: the condition that supports it was measured and holds",
-    Backing.REFUTED: "reason not confirmed: the condition that would support it was measured and does not hold",
-    Backing.UNCHECKED: "reason not checked: no measured condition supports it",
-    Backing.UNKNOWN: "no reason known",
+    Backing.CONFIRMED: "confirmed: the condition that supports it was measured and holds",
+    Backing.REFUTED: "not confirmed: the condition that would support it was measured and does not hold",
+    Backing.UNCHECKED: "not checked: no measured condition supports it",
+    Backing.UNKNOWN: "not known",
 }
+"""What is known of a reason, in words after a number of reasons."""
 _NOT_COUNTED = {
     Effect.WITHIN: "surely another number, but within the tolerance",
     Effect.NOT_APART: "worse, but not surely",
@@ -164,7 +167,8 @@ def _summary(result: Result) -> Iterator[Block]:
     heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
-        name, meaning = _KINDS[kind]
+        noun, further, meaning = _KINDS[kind]
+        name = f"{noun}s{further}"
         turn = "?" if result.mutations is None else result.turned(_of_kind(result, kind))
         numbers = (counts.get(verdict, 0) for verdict in _VERDICTS)
         rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
@@ -263,7 +267,8 @@ def _counts(result: Result) -> str:
             f"{counts[verdict]} {_VERDICTS[verdict].verb}" for verdict in _VERDICTS if verdict in counts
         )
         turned = f" ({result.turned(_of_kind(result, kind))} turn without the mechanism)" if result.mutations else ""
-        parts.append(f"{sum(counts.values())} {_KINDS[kind][0]}: {verdicts}{turned}")
+        noun, further, _ = _KINDS[kind]
+        parts.append(f"{counted(sum(counts.values()), noun)}{further}: {verdicts}{turned}")
     return f"{'; '.join(parts)}."
 
 
@@ -377,7 +382,9 @@ def _differences(result: Result) -> dict[str, list[Block]]:
         first = group[0]
         rows.append([first.claim.where, _claims_of_group(group), _symbol_and_name(first.verdict), words.reason(first)])
     backed = Counter(judgement.backing for group in groups.values() for judgement in group)
-    reasons = "; ".join(f"{backed[backing]} {text}" for backing, text in _BACKING.items() if backing in backed)
+    reasons = "; ".join(
+        f"{counted(backed[backing], 'reason')} {text}" for backing, text in _BACKING.items() if backing in backed
+    )
     table = _table(("where", "claims", "verdicts", "why"), rows, "prose")
     return {"Differences and their reasons": [*table, Paragraph(f"{reasons}.")]}
 

@@ -86,7 +86,7 @@ def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
     }
     counts = document.sentences(result)[0]
     assert "6 published results, in sample: 6 agree;" in counts
-    assert "1 own claims: 1 differ" in counts
+    assert "1 own claim: 1 differ" in counts
     assert json.loads(json.dumps(result.to_data()))["counts_by_kind"]["own"] == {"differs": 1}
 
 
