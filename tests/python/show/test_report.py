@@ -178,6 +178,8 @@ def test_finer_bins_are_joined_and_long_runs_thinned() -> None:
     assert series.factor(300, 0.2) == 1
     assert series.factor(6000, 0.01) == 20
     assert series.factor(15000, 0.2) == 10
+    # no longer than the run
+    assert series.factor(1, 0.1) == 1
 
 
 def test_means_of_a_step_function_are_exact() -> None:

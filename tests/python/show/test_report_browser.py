@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import tidegate
 from support import chromium
 from support import synthetic_runs as synthetic
 from support.chromium import browser
-from tidegate import report
+from tidegate import Scenario, report
 
 __all__ = ["browser"]  # a fixture
 
@@ -221,3 +222,23 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     browser.evaluate(RENDERED)
     assert browser.evaluate(WIDTHS) == widths
     assert browser.complaints() == []
+
+
+# Numbers of pixels in a colour, which neither axes nor grids have.
+COLOURED = """[...document.querySelectorAll("canvas")].map((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    const colour = data.subarray(i, i + 3);
+    if (data[i + 3] > 128 && Math.max(...colour) - Math.min(...colour) > 80) count += 1;
+  }
+  return count;
+})"""
+
+
+def test_a_value_without_neighbours_is_drawn(browser: chromium.Browser, tmp_path: Path) -> None:
+    """A run of a single bin has points, where a line would have no length."""
+    short = tidegate.run(Scenario.load("home-broadband", {"duration": "150ms"}))
+    browser.open(report.write(tmp_path / "short.html", short))
+    browser.evaluate(RENDERED)
+    assert browser.evaluate(COLOURED)[0] > 0

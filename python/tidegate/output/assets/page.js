@@ -125,6 +125,11 @@
     const shown = lines(column, panel, quantity);
     const t = Array.from({ length: panel.n }, (_, i) => +(panel.t0 + i * panel.dt).toFixed(3));
     const full = [panel.t0, panel.t0 + panel.n * panel.dt];
+    // a value without neighbours is no line
+    const alone = (u, series) => {
+      const y = u.data[series], known = (at) => y[at] !== null && y[at] !== undefined;
+      return Array.from(y.keys()).filter((at) => known(at) && !known(at - 1) && !known(at + 1));
+    };
     const chart = { quantity, lines: shown, t, host, full };
     chart.make = () => {
       const log = quantity === "delay" && logDelay;
@@ -171,7 +176,7 @@
           ...shown.map((line) => ({
             label: line.label, stroke: line.stroke, fill: line.fill, width: line.width, dash: line.dash,
             paths: line.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: { show: false }, spanGaps: false,
+            points: { show: false, size: 4, filter: alone }, spanGaps: false,
             value: (u, v) => (v === null || v === undefined ? "–" : `${v.toFixed(spec.digits)} ${spec.unit}`),
           })),
         ],

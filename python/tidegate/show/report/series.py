@@ -36,7 +36,7 @@ STEPS = {
 def factor(bins: int, width: float) -> int:
     """The number of recorded bins in each bin of the report."""
     finest = math.ceil(MIN_BIN / width - 1e-9) if width > 0 else 1
-    return max(1, finest, math.ceil(bins / MAX_POINTS))
+    return max(1, min(finest, bins), math.ceil(bins / MAX_POINTS))
 
 
 def _fold(values: Floats, k: int) -> Floats:
