@@ -61,7 +61,7 @@ def test_other_packets_of_another_day_are_no_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [0, 96])
 @pytest.mark.parametrize("speed", [1e-3, 20.0])
 def test_times_that_are_not_those_of_the_call(kind: int, speed: float, tmp_path: Path) -> None:
-    """Made up by a converter, or changed by who sent the packets again; a clock that nobody knows may be as slow."""
+    """Made up by a converter, or changed when the packets were sent again; a clock that is not known may be as slow."""
     step = 160 if kind == 0 else 3000
     rows = [(START + speed * n / 50, udp(A, B, rtp(n, 0x1122AABB, kind=kind, stamp=step * n))) for n in range(COUNT)]
     run = read(tmp_path, pcap(rows))

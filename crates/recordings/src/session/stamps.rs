@@ -6,13 +6,13 @@ use crate::kinds::{MAX_CLOCK, Source, follows};
 use crate::point::{MILLI, Nanos};
 use std::collections::BTreeMap;
 
-/// A packet as the capture point saw it: its time there, and the ticks of its stream's clock since the first packet.
-type Seen = (Nanos, i64);
+/// A packet as it passed the capture point: its time there, and the ticks of its stream's clock since the first packet.
+type Passage = (Nanos, i64);
 
 /// The packets of each stream of a direction that passed the capture point, in the order of time, as far as the stream's
 /// timestamps go on.
-fn streams(direction: &Direction) -> BTreeMap<(u32, u16), Vec<Seen>> {
-    let mut streams: BTreeMap<(u32, u16), (u32, Vec<Seen>)> = BTreeMap::new();
+fn streams(direction: &Direction) -> BTreeMap<(u32, u16), Vec<Passage>> {
+    let mut streams: BTreeMap<(u32, u16), (u32, Vec<Passage>)> = BTreeMap::new();
     let at = |packet: &Packet| match packet.fate {
         _ if direction.coverage.sent => Some(packet.sent),
         Fate::Arrived(at) => Some(at),
@@ -23,16 +23,16 @@ fn streams(direction: &Direction) -> BTreeMap<(u32, u16), Vec<Seen>> {
     packets.sort_by_key(|&(at, _)| at);
     for (at, packet) in packets {
         let timestamp = packet.rtp.timestamp;
-        let (last, seen) =
+        let (last, passages) =
             streams.entry((packet.rtp.ssrc, packet.rtp.path)).or_insert_with(|| (timestamp, vec![(at, 0)]));
         let ticks = timestamp.wrapping_sub(*last) as i32;
-        let &(last_at, sum) = seen.last().expect("a stream has its first packet");
+        let &(last_at, sum) = passages.last().expect("a stream has its first packet");
         if follows(ticks, (at - last_at) as f64 / 1e9) {
             *last = timestamp;
-            seen.push((at, sum + i64::from(ticks)));
+            passages.push((at, sum + i64::from(ticks)));
         }
     }
-    streams.into_iter().map(|(key, (_, seen))| (key, seen)).collect()
+    streams.into_iter().map(|(key, (_, passages))| (key, passages)).collect()
 }
 
 /// Windows of the time of the capture point. Times without any packet are left out, so that a clock that was set by an hour
@@ -62,9 +62,9 @@ impl Windows {
 
     /// Least time in each window between passing the capture point and the timestamp, less an unknown constant; `Nanos::MAX`
     /// for a window without packets of the stream.
-    fn transits(&self, seen: &[Seen], clock: u32) -> Vec<Nanos> {
+    fn transits(&self, passages: &[Passage], clock: u32) -> Vec<Nanos> {
         let mut least = vec![Nanos::MAX; self.begins.len()];
-        for &(at, ticks) in seen {
+        for &(at, ticks) in passages {
             let index = self.begins.partition_point(|&begin| begin <= at).saturating_sub(1);
             let sampled = (i128::from(ticks) * 1_000_000_000 / i128::from(clock)) as i64;
             least[index] = least[index].min(at.saturating_sub(sampled));
@@ -80,14 +80,15 @@ fn set_clock(directions: &[Direction]) -> Option<(Nanos, Nanos)> {
     const COMPARED: (usize, usize) = (4, 2);
     /// Least step, above what a queue or a pacer does to one stream.
     const MIN_STEP: Nanos = 50 * MILLI;
-    let seen: Vec<_> = directions.iter().map(streams).collect();
-    let windows = Windows::of(seen.iter().flat_map(BTreeMap::values).flatten().map(|&(at, _)| at).collect());
+    let passages: Vec<_> = directions.iter().map(streams).collect();
+    let windows =
+        Windows::of(passages.iter().flat_map(BTreeMap::values).flatten().map(|&(at, _)| at).collect());
     let by_direction: Vec<Vec<Vec<Nanos>>> = directions
         .iter()
-        .zip(&seen)
+        .zip(&passages)
         .map(|(direction, streams)| {
-            let known = streams.iter().filter_map(|(&(ssrc, _), seen)| {
-                Some(windows.transits(seen, direction.media.get(&ssrc)?.clock?))
+            let known = streams.iter().filter_map(|(&(ssrc, _), passages)| {
+                Some(windows.transits(passages, direction.media.get(&ssrc)?.clock?))
             });
             known.collect()
         })
@@ -120,15 +121,15 @@ fn set_clock(directions: &[Direction]) -> Option<(Nanos, Nanos)> {
     largest
 }
 
-/// How many times as fast as the times of the file a stream's timestamps go, and its SSRC; the farthest from 1. Nothing if
+/// Pace of a stream's timestamps, in multiples of that of the file's times, with its SSRC; the farthest from 1. Nothing if
 /// all are as fast as their clocks, or as some clock where theirs is not known.
 fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
     /// Fewest packets that tell a pace, and the factor from which on it is odd.
     const LEAST: usize = 20;
     const ODD: f64 = 3.0;
     let paces = directions.iter().flat_map(|direction| {
-        streams(direction).into_iter().filter_map(|((ssrc, _), seen)| {
-            let (&(from, _), &(to, ticks)) = (seen.first()?, seen.last()?);
+        streams(direction).into_iter().filter_map(|((ssrc, _), passages)| {
+            let (&(from, _), &(to, ticks)) = (passages.first()?, passages.last()?);
             let media = direction.media.get(&ssrc)?;
             let clock = media.clock.filter(|_| media.source <= Source::PayloadType).map(f64::from);
             // within a second timestamps may be ahead of the times
@@ -137,7 +138,7 @@ fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
             let factor = sampled / seconds.max(1e-9);
             let is_fast = factor > ODD && sampled > 2.0;
             let is_slow = clock.is_some() && ticks > 0 && factor < 1.0 / ODD && seconds > 2.0;
-            (seen.len() >= LEAST && (is_fast || is_slow)).then_some((ssrc, factor))
+            (passages.len() >= LEAST && (is_fast || is_slow)).then_some((ssrc, factor))
         })
     });
     let oddness = |pace: &(u32, f64)| pace.1.max(1.0 / pace.1);
