@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import time
 from collections.abc import Iterator
@@ -206,33 +205,31 @@ def _check_picture(picture: Path, *, force: bool) -> None:
         OutputError: when a file of another kind would be lost.
     """
     from tidegate._files import check_target
-    from tidegate.cli.reports import PICTURES
+    from tidegate.cli.reports import PICTURES, suffix_of
 
     if picture.suffix.lower() not in PICTURES:
-        suffix = f"the suffix {picture.suffix}" if picture.suffix else "no suffix"
-        raise InputError(f"--picture {picture}: found {suffix}; expected {', '.join(sorted(PICTURES))}")
+        raise InputError(f"--picture {picture}: found {suffix_of(picture)}; expected {', '.join(sorted(PICTURES))}")
     check_target(picture, "picture", lambda path: path.suffix == picture.suffix, force=force)
 
 
 def _draw(outcome: Outcome, picture: Path | None, out: Path | None) -> None:
     """Draws the worst case before and now; takes away the picture of an earlier check in the same folder."""
     from tidegate._files import write_file
+    from tidegate.cli.reports import drawn
     from tidegate.results.folders import add_file
 
     if outcome.change is None:
         if out is not None:
             (out / _PICTURE).unlink(missing_ok=True)
         return
-    if picture is None and out is None:
+    target = picture or (out / _PICTURE if out else None)
+    if target is None:
         return
-    target = picture or Path(str(out)) / _PICTURE
-    data = io.BytesIO()
-    figure = outcome.change.figure(outcome.controller, outcome.against)
-    figure.savefig(data, format=target.suffix.lower()[1:])
+    data = drawn(outcome.change.figure(outcome.controller, outcome.against), target)
     if picture is None:
-        add_file(target.parent, target.name, data.getvalue())
+        add_file(target.parent, target.name, data)
     else:
-        write_file(target, data.getvalue())
+        write_file(target, data)
     say(f"{outcome.change.case} before and now is drawn in {target}")
 
 
@@ -250,9 +247,16 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
         raise
     except Exception as error:
         text = str(error) if isinstance(error, TidegateError) else f"{type(error).__name__}: {error}"
-        title, seconds = "tidegate check could not be made", time.perf_counter() - began
-        file = file_of(controller or "") or str(baseline)
-        case = Case("tidegate check", "check", "error", text.partition("\n")[0], text, "", title, seconds, file)
+        case = Case(
+            "tidegate check",
+            "check",
+            "error",
+            text.partition("\n")[0],
+            text,
+            title="tidegate check could not be made",
+            seconds=time.perf_counter() - began,
+            file=file_of(controller or "") or str(baseline),
+        )
         if junit is not None:
             write_file(junit, xml("tidegate check", {str(baseline): [case]}))
         if github:

@@ -20,6 +20,7 @@ from tidegate.cli.options import (
     refuse,
     say_what_code_is_run,
     say_what_code_of_a_suite_is_run,
+    scenario_of,
 )
 from tidegate.cli.terminal import print_json, results_only, say, say_remarks, stoppable, typed
 from tidegate.errors import InputError
@@ -118,16 +119,14 @@ def _task(
     sets: list[str],
 ) -> Task:
     from tidegate.optimisation import ScenarioTask, SuiteTask
-    from tidegate.scenario import Scenario
-    from tidegate.scenario.variants import DEFAULT, scenario_for
+    from tidegate.scenario.variants import DEFAULT
     from tidegate.suite import Suite
 
     if suite is None:
         if cases:
             raise InputError("--cases: the option is for suites; name one with --suite")
         name = scenario or DEFAULT
-        changed = changes(sets)
-        loaded = scenario_for(base=name, link=link, changes=changed) if link else Scenario.load(name, changed)
+        loaded = scenario_of(name, link, changes(sets))
         say_what_code_is_run(name, loaded.code)
         return ScenarioTask(loaded, controller, name, tuple(sets), None if link is None else str(link))
     refuse({"--link": link}, "{}: the option is for one scenario; a suite has its own networks")

@@ -19,6 +19,7 @@ from tidegate.errors import InputError, located
 
 if TYPE_CHECKING:
     from tidegate.runs import Run
+    from tidegate.scenario import Scenario
     from tidegate.scenario.scenario import Level
     from tidegate.shell import LiveJob
     from tidegate.suite import Suite
@@ -199,6 +200,19 @@ def variants_of(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         with located(f"--variant {name.strip()}: {key}"):
             values[key] = plain_value(value)
     return variants
+
+
+def scenario_of(name: str | None, link: Path | None, changed: Mapping[str, Any] | None = None) -> Scenario:
+    """A scenario with changed values, and the recorded network of `--link` if there is one; without a name the default.
+
+    Raises:
+        InputError: when there is no such scenario, or the recorded network or a value does not fit.
+    """
+    from tidegate.scenario import Scenario
+    from tidegate.scenario.variants import scenario_for
+
+    # a scenario as it is has its errors with the lines of its file
+    return scenario_for(base=name, link=link, changes=changed) if link else Scenario.load(str(name), changed)
 
 
 def recordings_of(texts: Sequence[str]) -> dict[str, Run]:

@@ -13,6 +13,8 @@ from tidegate.cli.options import Force, Limit
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from tidegate.comparison import Comparison
     from tidegate.comparison.sweeping import SweepResult
     from tidegate.runs import Run
@@ -67,8 +69,7 @@ def report(
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
     elif out is not None and out.suffix.lower() not in {".html", ".htm"}:
-        suffix = f"the suffix {out.suffix}" if out.suffix else "no suffix"
-        raise InputError(f"--out {out}: found {suffix}; expected .html, {', '.join(sorted(PICTURES))}")
+        raise InputError(f"--out {out}: found {suffix_of(out)}; expected .html, {', '.join(sorted(PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
     source = opened(folder, ["run", "comparison", "sweep", "search", "suite result"])
@@ -87,6 +88,11 @@ def report(
 
 PICTURES = {".png", ".svg", ".pdf"}
 """Suffixes of pictures."""
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a file's name, in words."""
+    return f"the suffix {path.suffix}" if path.suffix else "no suffix"
 
 
 def _inches(text: str) -> tuple[float, float]:
@@ -114,6 +120,11 @@ def _draw(source: Run | Comparison | SweepResult, target: Path, look: dict[str, 
             figure = plot.sweep(source, **look)
     except ValueError as error:
         raise InputError(f"{target}: {error}") from None
+    write_file(target, drawn(figure, target))
+
+
+def drawn(figure: Figure, target: Path) -> bytes:
+    """A figure as the contents of a file with this name."""
     data = io.BytesIO()
     figure.savefig(data, format=target.suffix.lower()[1:])
-    write_file(target, data.getvalue())
+    return data.getvalue()

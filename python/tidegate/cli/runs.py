@@ -14,6 +14,7 @@ from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import (
     AsJson,
+    Link,
     Media,
     Pcap,
     Record,
@@ -101,14 +102,7 @@ def compare(
         str | None,
         typer.Option(help="Scenario file or name; by default lte-generated.", autocompletion=scenarios),
     ] = None,
-    link: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TRACE",
-            help="Recorded network of the link, played from a moment that the seed chooses; by default a generated LTE "
-            "link.",
-        ),
-    ] = None,
+    link: Link = None,
     capacity: Annotated[str | None, typer.Option(help="Constant capacity of the link, such as 5Mbps.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way propagation delay, such as 20ms.")] = None,
     queue: Annotated[str | None, typer.Option(help="Queue limit: 300ms, 64kB or 100p.")] = None,

@@ -24,6 +24,7 @@ from tidegate.cli.options import (
     refuse,
     say_what_code_is_run,
     say_what_code_of_a_suite_is_run,
+    scenario_of,
 )
 from tidegate.cli.terminal import kept_runs, print_json, results_only, say, say_remarks, stoppable, typed
 from tidegate.errors import InputError, RunError, located
@@ -93,8 +94,6 @@ def sweep(
     from tidegate.comparison import sweeping
     from tidegate.query import ranges
     from tidegate.runs.seeds import seeds_from
-    from tidegate.scenario import Scenario
-    from tidegate.scenario.variants import scenario_for
     from tidegate.suite import Suite
     from tidegate.suite.sweeping import SweepPlan
 
@@ -122,7 +121,7 @@ def sweep(
         raise InputError(
             "no scenario is given; expected a scenario (see tidegate scenario list), or a suite with --suite"
         )
-    network = scenario_for(base=scenario, link=link) if link is not None else Scenario.load(str(scenario))
+    network = scenario_of(scenario, link)
     if scenario is not None:
         say_what_code_is_run(scenario, network.code)
     with results_only():

@@ -109,7 +109,8 @@ def kept_runs(plan: Plan | SuitePlan, out: Path) -> str:
 def print_run(run: Run) -> None:
     """Prints a run: its name, seed and digest, and the tables of its flows, sessions and links."""
     from tidegate.output.terminal import console, show
+    from tidegate.show import view
 
-    luck = "" if run.about.get("imported") else f", seed {run.seed}"
+    luck = "" if view.is_recorded(run) else f", seed {run.seed}"
     console().print(f"{run.name}{luck}, digest {run.digest}\n")
     show(run.document())

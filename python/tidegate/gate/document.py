@@ -112,12 +112,13 @@ def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
         seconds = outcome.seconds.get(verdict.case)
         took = None if seconds is None else seconds / rules[verdict.case]
         group = f"{outcome.suite}.{verdict.case}"
-        yield Case(group, verdict.rule.text, state, message, text, word, title, took, file)
+        yield Case(group, verdict.rule.text, state, message, text, verdict=word, title=title, seconds=took, file=file)
     for name, why in outcome.failed.items():
         first = why.partition("\n")[0]
         text = "\n".join([why, *_again(outcome, name)])
-        title, took = f"{name} failed", outcome.seconds.get(name)
-        yield Case(f"{outcome.suite}.{name}", "runs", "error", first, text, "", title, took, file)
+        took = outcome.seconds.get(name)
+        group = f"{outcome.suite}.{name}"
+        yield Case(group, "runs", "error", first, text, title=f"{name} failed", seconds=took, file=file)
 
 
 def _lines(outcome: Outcome, verdict: Verdict) -> Iterator[str]:

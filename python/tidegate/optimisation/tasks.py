@@ -94,8 +94,7 @@ class ScenarioTask:
     def again(self, values: Values) -> str:
         """Command that runs the scenario with these values; it compares controllers if one was chosen."""
         chosen = [f"{key}={value}" for key, value in values.items() if not key.startswith(PREFIX)]
-        changed = [part for change in self.changes for part in ("--set", change)]
-        sets = [*changed, *(part for change in chosen for part in ("--set", change))]
+        sets = _repeated("--set", [*self.changes, *chosen])
         file = self.file or self.name
         link = [] if self.link is None else ["--link", self.link]
         if self.controller is not None:
@@ -103,8 +102,9 @@ class ScenarioTask:
             return shlex.join(["tidegate", "compare", *names, "--scenario", file, *link, *sets, "--seeds", "10"])
         if self.link is None:
             return shlex.join(["tidegate", "run", file, *sets])
-        best = [part for change in chosen for part in ("--variant", f"best: {change}")]
-        return shlex.join(["tidegate", "compare", "--scenario", file, *link, *changed, *best, "--seeds", "10"])
+        # `run` takes no link
+        variant = _repeated("--set", self.changes) + _repeated("--variant", [f"best: {change}" for change in chosen])
+        return shlex.join(["tidegate", "compare", "--scenario", file, *link, *variant, "--seeds", "10"])
 
     def to_data(self) -> dict[str, Any]:
         """Text of the scenario, and the controller."""
@@ -158,13 +158,18 @@ class SuiteTask:
     def again(self, values: Values) -> str:
         """Command that runs the suite with the controller as it is and with these values."""
         names = dict.fromkeys([self.controller, labelled(self.controller, values)])
-        cases = [part for pattern in self.patterns for part in ("--cases", pattern)]
+        cases = _repeated("--cases", self.patterns)
         return shlex.join(["tidegate", "suite", "run", self.file or self.name, *names, *cases])
 
     def to_data(self) -> dict[str, Any]:
         """Text of the suite, names of its cases, and the controller."""
         cases = [case.name for case in self.suite.cases]
         return {"suite": self.suite.text, "cases": cases, "controller": self.controller}
+
+
+def _repeated(option: str, values: Sequence[str]) -> list[str]:
+    """An option of the command line with each of these values."""
+    return [part for value in values for part in (option, value)]
 
 
 Task: TypeAlias = ScenarioTask | SuiteTask

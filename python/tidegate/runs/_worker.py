@@ -15,6 +15,8 @@ from tidegate.runs._interpreter import restore, safe_path
 
 _BEGUN = None
 """In place of whether a job succeeded: it begins now, with all that it needs imported."""
+_LATE = "late"
+"""In place of whether a job succeeded: there is no answer in time."""
 
 
 class ProcessEnded(RunError):
@@ -69,14 +71,12 @@ class Worker:
         """
         try:
             self._connection.send((number, job))
-            wait([self._connection, self._process.sentinel])
-            # an answer sent before the end is still there, even if both are ready
-            good, result = self._connection.recv() if self._connection.poll() else (False, None)
+            good, result = self._answer()
             if good is _BEGUN:
-                if not wait([self._connection, self._process.sentinel], limit):
+                good, result = self._answer(limit)
+                if good is _LATE:
                     self.kill()
                     raise TimeLimitExceeded.of(limit or 0.0, self._done[number])
-                good, result = self._connection.recv() if self._connection.poll() else (False, None)
         except (EOFError, ConnectionError):
             good, result = False, None
         if good:
@@ -85,6 +85,14 @@ class Worker:
             raise result
         self._process.join()
         raise ProcessEnded(f"the process of a run {_end(self._process.exitcode)}")
+
+    def _answer(self, limit: float | None = None) -> tuple[Any, Any]:
+        """Whether a job succeeded, and its result; waits for at most `limit` seconds."""
+        if not wait([self._connection, self._process.sentinel], limit):
+            return _LATE, None
+        # an answer sent before the end is still there, even if both are ready
+        answer: tuple[Any, Any] = self._connection.recv() if self._connection.poll() else (False, None)
+        return answer
 
     def kill(self) -> None:
         """Kills the process, and waits for its end."""

@@ -352,20 +352,19 @@ impl<'a> Capture<'a> {
         let addresses = (near.min(far), near.max(far));
         let streams = self.streams.keys().filter(|&&(from, to, _)| Self::pair(from, to) == addresses).count();
         let address = |end: &SocketAddr| if end.port() == 0 { end.ip().to_string() } else { end.to_string() };
-        let plural =
-            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let mut sentences = vec![format!(
             "the call between {} and {}: {} in {}",
             address(&near),
             address(&far),
-            plural(packets, "RTP packet"),
-            plural(streams, "stream")
+            names::counted(packets, "RTP packets"),
+            names::counted(streams, "streams")
         )];
         let carried = |carrier| of_call().filter(|datagram| datagram.carrier == carrier).count();
         for (carrier, name) in [(Carrier::Turn, "a TURN server"), (Carrier::Tcp, "TCP")] {
             let count = carried(carrier);
             if count > 0 {
-                sentences.push(format!("{} of the call went through {name}", plural(count, "datagram")));
+                sentences
+                    .push(format!("{} of the call went through {name}", names::counted(count, "datagrams")));
             }
         }
         let left_out = self.left_out(Some(addresses));

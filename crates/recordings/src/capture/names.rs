@@ -73,7 +73,7 @@ pub(super) fn protocol(datagram: &Datagram<'_>) -> Cow<'static, str> {
 /// A count and the name of what is counted, which is plural where it is no abbreviation.
 pub(super) fn counted(count: usize, name: &str) -> String {
     /// Words of names, and the same of a single frame or packet.
-    const SINGULAR: [(&str, &str); 8] = [
+    const SINGULAR: [(&str, &str); 9] = [
         ("frames that end ", "frame that ends "),
         ("frames that were ", "frame that was "),
         ("packets that are ", "packet that is "),
@@ -81,6 +81,7 @@ pub(super) fn counted(count: usize, name: &str) -> String {
         ("datagrams", "datagram"),
         ("fragments", "fragment"),
         ("packets", "packet"),
+        ("streams", "stream"),
         ("tunnels", "tunnel"),
     ];
     let words = SINGULAR.iter().find(|(plural, _)| count == 1 && name.contains(plural));

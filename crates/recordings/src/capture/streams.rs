@@ -66,10 +66,8 @@ struct Progress {
     forward: usize,
     /// Packets for which that is not so.
     astray: usize,
-    /// Packets whose number alone follows that of the last.
+    /// Packets whose number follows that of the last, whatever their timestamp: some of `forward` and `astray`.
     numbered: usize,
-    /// Packets for which that is not so.
-    misnumbered: usize,
     /// Whether all timestamps are the same.
     is_still: bool,
     /// Whether all packets have header extensions of RFC 8285.
@@ -87,9 +85,9 @@ impl Progress {
     fn new(sequence: u16, timestamp: u32, at: Nanos, event: Option<u16>) -> Self {
         let first = (timestamp, at);
         let last = (sequence, timestamp, at);
-        let (forward, astray, numbered, misnumbered) = (0, 0, 0, 0);
+        let (forward, astray, numbered) = (0, 0, 0);
         let (is_still, is_extended) = (true, true);
-        Self { last, first, forward, astray, numbered, misnumbered, is_still, is_extended, event, types: 0 }
+        Self { last, first, forward, astray, numbered, is_still, is_extended, event, types: 0 }
     }
 
     fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos, event: Option<u16>) {
@@ -107,7 +105,6 @@ impl Progress {
             _ => {
                 let is_numbered = (1..=LONGEST).contains(&ahead);
                 self.numbered += usize::from(is_numbered);
-                self.misnumbered += usize::from(!is_numbered);
                 let goes_on = is_numbered && follows(ticks, elapsed);
                 self.forward += usize::from(goes_on);
                 self.astray += usize::from(!goes_on);
@@ -129,7 +126,7 @@ impl Progress {
 
     /// Whether it is a stream, given that there are others between the same two ports.
     fn is_stream_beside(&self) -> bool {
-        self.numbered > self.misnumbered
+        2 * self.numbered > self.forward + self.astray
     }
 }
 
@@ -187,14 +184,12 @@ fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
         let sequence = u16::from_be_bytes([bytes[1], bytes[2]]);
         let timestamp = u32::from_be_bytes([bytes[3], bytes[4], bytes[5], bytes[6]]);
         let event = event_duration(&datagram.payload);
-        progress
+        let progress = progress
             .entry(key)
             .and_modify(|progress| progress.add(sequence, timestamp, datagram.at, event))
             .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at, event));
-        if let Some(progress) = progress.get_mut(&key) {
-            progress.types |= 1 << (bytes[0] & 0x7f);
-            progress.is_extended &= has_extensions(&datagram.payload);
-        }
+        progress.types |= 1 << (bytes[0] & 0x7f);
+        progress.is_extended &= has_extensions(&datagram.payload);
     }
     let is_certain =
         |&(from, to, _): &Key| from == UNSPECIFIED || certain.is_some_and(|end| end == from || end == to);

@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 /// A packet as it passed the capture point: its time there, and the ticks of its stream's clock since the first packet.
 type Passage = (Nanos, i64);
 
+/// Passages of the packets of each stream, by SSRC and path.
+type Streams = BTreeMap<(u32, u16), Vec<Passage>>;
+
 /// The packets of each stream of a direction that passed the capture point, in the order of time, as far as the stream's
 /// timestamps go on.
-fn streams(direction: &Direction) -> BTreeMap<(u32, u16), Vec<Passage>> {
+fn streams(direction: &Direction) -> Streams {
     let mut streams: BTreeMap<(u32, u16), (u32, Vec<Passage>)> = BTreeMap::new();
     let at = |packet: &Packet| match packet.fate {
         _ if direction.coverage.sent => Some(packet.sent),
@@ -73,19 +76,17 @@ impl Windows {
     }
 }
 
-/// The time at which the clock of the capture point was set, and by how much. Nothing but this clock changes the transit of
-/// the streams of both directions by the same time at once.
-fn set_clock(directions: &[Direction]) -> Option<(Nanos, Nanos)> {
+/// The time at which the clock of the capture point was set, and by how much, from the streams of each direction. Nothing but
+/// this clock changes the transit of the streams of both directions by the same time at once.
+fn set_clock(directions: &[(&Direction, Streams)]) -> Option<(Nanos, Nanos)> {
     /// Largest and smallest number of windows before and after a step.
     const COMPARED: (usize, usize) = (4, 2);
     /// Least step, above what a queue or a pacer does to one stream.
     const MIN_STEP: Nanos = 50 * MILLI;
-    let passages: Vec<_> = directions.iter().map(streams).collect();
-    let windows =
-        Windows::of(passages.iter().flat_map(BTreeMap::values).flatten().map(|&(at, _)| at).collect());
+    let times = directions.iter().flat_map(|(_, streams)| streams.values()).flatten().map(|&(at, _)| at);
+    let windows = Windows::of(times.collect());
     let by_direction: Vec<Vec<Vec<Nanos>>> = directions
         .iter()
-        .zip(&passages)
         .map(|(direction, streams)| {
             let known = streams.iter().filter_map(|(&(ssrc, _), passages)| {
                 Some(windows.transits(passages, direction.media.get(&ssrc)?.clock?))
@@ -123,12 +124,12 @@ fn set_clock(directions: &[Direction]) -> Option<(Nanos, Nanos)> {
 
 /// Pace of a stream's timestamps, in multiples of that of the file's times, with its SSRC; the farthest from 1. Nothing if
 /// all are as fast as their clocks, or as some clock where theirs is not known.
-fn odd_pace(directions: &[Direction]) -> Option<(u32, f64)> {
+fn odd_pace(directions: &[(&Direction, Streams)]) -> Option<(u32, f64)> {
     /// Fewest packets that tell a pace, and the factor from which on it is odd.
     const LEAST: usize = 20;
     const ODD: f64 = 3.0;
-    let paces = directions.iter().flat_map(|direction| {
-        streams(direction).into_iter().filter_map(|((ssrc, _), passages)| {
+    let paces = directions.iter().flat_map(|(direction, streams)| {
+        streams.iter().filter_map(|(&(ssrc, _), passages)| {
             let (&(from, _), &(to, ticks)) = (passages.first()?, passages.last()?);
             let media = direction.media.get(&ssrc)?;
             let clock = media.clock.filter(|_| media.source <= Source::PayloadType).map(f64::from);
@@ -149,8 +150,11 @@ impl Session {
     /// Adds doubts about the times of the only capture point, whose delays and jitter are then not known. `set_back` is where
     /// times step back in the order of the file, and by how much.
     pub(super) fn doubt_times(&mut self, set_back: &[(Nanos, Nanos)]) {
+        let directions: Vec<(&Direction, Streams)> =
+            self.directions.iter().map(|direction| (direction, streams(direction))).collect();
+        let odd_pace = odd_pace(&directions);
         let seconds = |at: Nanos| at.saturating_sub(self.span.0) as f64 / 1e9;
-        let step = set_clock(&self.directions).map(|(at, step)| {
+        let step = set_clock(&directions).map(|(at, step)| {
             let size = millis(step);
             format!(
                 "the clock of the capture was set by {size:+.1} ms at about {:.0} s, as both directions show",
@@ -175,7 +179,7 @@ impl Session {
             self.doubts.push(format!("{step}: delays and jitter are not known"));
             self.forget_times();
         }
-        if let Some((ssrc, factor)) = odd_pace(&self.directions) {
+        if let Some((ssrc, factor)) = odd_pace {
             let (times, pace) = if factor > 1.0 { (factor, "fast") } else { (1.0 / factor, "slowly") };
             self.doubts.push(format!(
                 "the RTP timestamps of SSRC {ssrc:#010x} go about {times:.0} times as {pace} as the times in the file: these \
