@@ -242,6 +242,8 @@ def _from_file(handle: int) -> Iterator[bytes]:
 
 
 def _from_pipe(path: Path, handle: int, error: type[TidegateError]) -> Iterator[bytes]:
+    if sys.platform == "win32":
+        raise error(f"{path} is a pipe, and pipes are not read on Windows; expected a file")
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     begun = False

@@ -87,7 +87,7 @@ def shell(
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE
     from tidegate.scenario import Scenario
-    from tidegate.shell import session
+    from tidegate.shell import check_environment, session
 
     at_terminal = "shell" in (ends.a, ends.b)
     changed = changes(set_, duration=duration)
@@ -96,6 +96,7 @@ def shell(
         check_folder(out, RUN_FILE)
     say_what_code_is_run(scenario, loaded.code)
     if at_terminal:
+        check_environment()
         _invite(loaded.name, ends)
     priority: Literal["auto", "off"] = "off" if realtime == "off" else "auto"
     at_ends = session(loaded, ends, call=call, seed=seed, record=record, realtime=priority, pcap=pcap)

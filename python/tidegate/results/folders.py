@@ -386,6 +386,17 @@ def _exchange(draft: Path, target: Path) -> bool:
 # --- locks against other processes ----------------------------------------------------------------
 
 
+def lock(handle: int, *, wait: bool) -> None:
+    """Locks an open folder until its handle is closed or the process ends; Windows has no such locks.
+
+    Raises:
+        BlockingIOError: another process has locked it, and this one should not wait.
+        OSError: the file system has no locks.
+    """
+    if sys.platform != "win32":
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @contextmanager
 def _exclusive(folder: Path) -> Iterator[None]:
     """Prevents other processes and threads from clearing or exchanging folders in `folder` meanwhile."""
@@ -396,7 +407,7 @@ def _exclusive(folder: Path) -> Iterator[None]:
     try:
         with suppress(OSError):  # a folder that cannot be read, a file system without locks
             handle = os.open(folder, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle, wait=True)
         yield
     finally:
         if handle is not None:
@@ -409,7 +420,7 @@ def _try_lock(folder: Path) -> int | None:
         return None
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle, wait=False)
     except OSError:
         os.close(handle)
         return None

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate._files import TEMPORARY, writable, write_file
 from tidegate.errors import OutputError, TidegateError
-from tidegate.results.folders import add_file, begin_folder, keep
+from tidegate.results.folders import add_file, begin_folder, keep, lock
 from tidegate.results.saved import read_json, within
 
 if TYPE_CHECKING:
     from tidegate.results.shapes import Shape
-
-if sys.platform != "win32":
-    import fcntl
 
 SWEEP_FILE = "sweep.json"
 _FORMAT = 2
@@ -137,7 +134,7 @@ def _exclusive(folder: Path, typed: Path) -> Iterator[None]:
     with writable(folder):
         handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle, wait=False)
     except BlockingIOError:
         os.close(handle)
         raise OutputError(

@@ -15,6 +15,7 @@ import logging
 import math
 import queue
 import signal
+import sys
 import threading
 import time
 import uuid
@@ -441,7 +442,7 @@ def _quietly() -> Iterator[None]:
 @contextlib.contextmanager
 def _blocked() -> Iterator[None]:
     """Blocks Ctrl-C for processes and threads that start inside."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     from multiprocessing import resource_tracker

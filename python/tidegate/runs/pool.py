@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,6 @@ Tick = Callable[[float], bool]
 Progress = bars.Progress
 
 _BEAT = 0.1  # seconds between two looks at the progress
-_HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
 _GRACE = 1.0  # seconds for runs to stop by themselves
 
 
@@ -226,5 +226,5 @@ class _Processes(_Team):
 
 def _block_interrupts() -> None:
     # processes that start here inherit the blocked Ctrl-C, which a terminal sends to all processes
-    if _HAS_MASKS:
+    if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,10 +109,10 @@ def _limits() -> Iterator[tuple[int, str]]:
             yield max(remaining, 0), "limit of this container"
         except (OSError, ValueError):
             continue  # no such group, or "max"
-    try:
-        import resource
-    except ImportError:
+    if sys.platform == "win32":
         return
+    import resource
+
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     size = _numbers(Path("/proc/self/status")).get("VmSize")
     if limit != resource.RLIM_INFINITY and size is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import fcntl
 import json
 import os
 import socket
@@ -114,6 +113,8 @@ def _ip(lines: list[str]) -> None:
 
 def _switch_off_offloads(device: str) -> None:
     """Switches off work that a device leaves to hardware: packets must be complete, with checksums, as on a wire."""
+    import fcntl  # not on Windows, where this module is imported, too
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for feature, command in _OFF.items():
             value = array.array("B", struct.pack("II", command, 0))

@@ -92,8 +92,7 @@ def check_environment(*more: str) -> None:
     Raises:
         InputError: with the reason and what would help.
     """
-    if sys.platform != "linux":
-        raise InputError("tidegate shell needs Linux: network namespaces and packet sockets")
+    _check_platform()
     missing = [name for name in ("unshare", "ip", *more) if shutil.which(name, path=search_path()) is None]
     if missing:
         packages = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2"}
@@ -301,6 +300,11 @@ class _for_the_session:  # noqa: N801
             signal.signal(number, handler)
 
 
+def _check_platform() -> None:
+    if sys.platform != "linux":
+        raise InputError("tidegate shell needs Linux: network namespaces and packet sockets")
+
+
 def replay(
     folder: str | Path, live: Scenario, *, seed: int | None = None, record: str | None = None
 ) -> tuple[Run, str | None]:
@@ -316,8 +320,9 @@ def replay(
         The run, and its difference from the session; None if each due time and each drop is the same.
 
     Raises:
-        InputError: when a file is missing or damaged.
+        InputError: when a file is missing or damaged, and off Linux.
     """
+    _check_platform()
     texts = {name: _text(Path(folder) / name) for name in FILES}
     end, sides = _end_of(Path(folder) / SUMMARY, texts[SUMMARY])
     run_input = lower(live, seed=seed, record=record)
