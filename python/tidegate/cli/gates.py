@@ -247,6 +247,7 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
         raise
     except Exception as error:
         text = str(error) if isinstance(error, TidegateError) else f"{type(error).__name__}: {error}"
+        file = file_of(controller or _controller_of(baseline))
         case = Case(
             "tidegate check",
             "check",
@@ -255,13 +256,22 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
             text,
             title="tidegate check could not be made",
             seconds=time.perf_counter() - began,
-            file=file_of(controller or "") or str(baseline),
+            file=file if file and text.startswith(file) else str(baseline),
         )
         if junit is not None:
             write_file(junit, xml("tidegate check", {str(baseline): [case]}))
         if github:
             _annotate([case], err=err)
         raise
+
+
+def _controller_of(baseline: Path) -> str:
+    from tidegate.gate.baseline import Baseline
+
+    try:
+        return Baseline.load(baseline).controller
+    except TidegateError:
+        return ""
 
 
 def _annotate(tests: list[Case], *, err: bool) -> None:

@@ -8,10 +8,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from support import ROOT
+from support.workflow import Job
 from tidegate.gate.rules import DEFAULT
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -24,9 +27,10 @@ def files() -> dict[str, str]:
     return dict(listings)
 
 
-def steps() -> dict[str, str]:
-    """The commands of its workflow by the names of their steps."""
-    return dict(re.findall(r"- name: (.*)\n(?: +if: .*\n)? +run: (.*)\n", files()[".github/workflows/gate.yml"]))
+def steps() -> dict[str, dict[str, Any]]:
+    """The steps of its workflow by their names."""
+    workflow = yaml.safe_load(files()[".github/workflows/gate.yml"])
+    return {step["name"]: step for step in workflow["jobs"]["gate"]["steps"] if "name" in step}
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +56,16 @@ def sh(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def gate(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return sh(f"{steps()[name]} {SMALLER.partition('--seeds')[0]} --jobs 1", folder)
+def gate(name: str, folder: Path, temporary: Path) -> tuple[int, Job]:
+    """Does the action's check as a step of the workflow asks for it, on the case of `SMALLER`."""
+    job = Job(folder, temporary)
+    inputs = {**steps()[name]["with"], "arguments": f"{SMALLER.partition('--seeds')[0]} --jobs 1 --time-limit 60s"}
+    return job.do(inputs, ("Check",)), job
 
 
 def test_the_page_has_a_whole_workflow() -> None:
-    assert list(steps()) == ["Install", "Build", "The controller in Python", "The controller in Rust"]
+    assert list(steps()) == ["Build", "The controller in Python", "The controller in Rust"]
+    assert {step["uses"] for step in steps().values() if "uses" in step} == {"./tidegate/action"}
     assert set(files()) == {
         "aimd.py", "Cargo.toml", "src/lib.rs", "backoff.py", "baselines.sh", ".github/workflows/gate.yml",
     }  # fmt: skip
@@ -75,24 +83,26 @@ def test_the_page_has_the_default_rules() -> None:
     ],
 )
 def test_each_gate_passes_what_is_the_same_and_fails_what_is_worse(
-    repository: Path, step: str, file: str, old: str, new: str
+    repository: Path, tmp_path: Path, step: str, file: str, old: str, new: str
 ) -> None:
-    assert sh(steps()["Build"], repository).returncode == 0
-    passed = gate(step, repository)
-    assert passed.returncode == 0, passed.stderr
-    assert "nothing is worse" in passed.stdout
+    build = steps()["Build"]["run"]
+    assert sh(build, repository).returncode == 0
+    code, job = gate(step, repository, tmp_path)
+    assert code == 0, job.log
+    assert "nothing is worse" in job.summary
     right = (repository / file).read_text()
     assert old in right
     (repository / file).write_text(right.replace(old, new))
     try:
-        built = sh(steps()["Build"], repository)
+        built = sh(build, repository)
         assert built.returncode == 0, built.stderr
-        failed = gate(step, repository)
-        assert failed.returncode == 1, failed.stdout
+        code, job = gate(step, repository, tmp_path)
+        assert code == 1, job.log
         python = {"aimd.py": "aimd.py", "src/lib.rs": "backoff.py"}[file]
-        assert f"::error file={python},title=5.1 became worse::utilisation" in failed.stdout
-        assert "5.1 over 100 s" in failed.stdout
-        assert (repository / steps()[step].split()[6]).read_bytes().startswith(b"\x89PNG")
-        assert 'failures="' in (repository / steps()[step].split()[4]).read_text()
+        assert f"::error file={python},title=5.1 became worse::utilisation" in job.log
+        assert "5.1 over 100 s" in job.summary
+        outputs = job.outputs["check"]
+        assert (repository / outputs["picture"]).read_bytes().startswith(b"\x89PNG")
+        assert 'failures="' in (repository / outputs["junit"]).read_text()
     finally:
         (repository / file).write_text(right)

@@ -99,15 +99,17 @@ def test_a_failure_says_at_length_what_failed_and_where_and_how_long_it_took(fol
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("break_it", "file", "said"),
     [
-        ("library", "libmine.so"),
-        ("baseline", "base.json is not a baseline"),
-        ("gone", "base.json"),
-        ("network", "the network differs from that of the baseline"),
+        ("library", "mine.py", "libmine.so"),
+        ("baseline", "base.json", "base.json is not a baseline"),
+        ("gone", "base.json", "base.json"),
+        ("network", "base.json", "the network differs from that of the baseline"),
     ],
 )
-def test_a_check_that_cannot_be_made_is_reported_all_the_same(break_it: str, said: str, folder: Path, cli: Cli) -> None:
+def test_a_check_that_cannot_be_made_is_reported_all_the_same(
+    break_it: str, file: str, said: str, folder: Path, cli: Cli
+) -> None:
     match break_it:
         case "library":
             (folder / "mine.py").write_text(mine(before='import ctypes\nctypes.CDLL("./libmine.so")'))
@@ -121,14 +123,14 @@ def test_a_check_that_cannot_be_made_is_reported_all_the_same(break_it: str, sai
     assert done.code == 2, done.err
     group, (test,) = cases_in(folder / "check.xml")
     assert (group.get("tests"), group.get("errors"), group.get("failures")) == ("1", "1", "0")
-    assert test.get("file") == "base.json"
+    assert test.get("file") == file
     (error,) = test
     assert error.tag == "error"
     assert said in (error.get("message") or "") + (error.text or "")
     # the text is that of the message on the terminal
     assert (error.text or "") in done.err.replace("tidegate: ", "")
     (annotation,) = [line for line in done.out.splitlines() if line.startswith("::error ")]
-    assert annotation.startswith("::error file=base.json,title=tidegate check could not be made::")
+    assert annotation.startswith(f"::error file={file},title=tidegate check could not be made::")
 
 
 def test_without_being_asked_nothing_is_reported(folder: Path, cli: Cli) -> None:
