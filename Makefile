@@ -14,7 +14,7 @@ NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pypr
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick stubs test-stubs page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations coverage test-extras test-codec audit format fuzz test-fuzz swarm studies bench docs wheel fairness scorecards clean
+.PHONY: help setup quick stubs test-stubs page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations coverage test-extras test-codec audit format fuzz test-fuzz swarm studies bench docs wheel dist fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -43,6 +43,7 @@ help:
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
 	@echo "make docs       the documentation site in site/; a dead link fails it"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment of each Python that is here"
+	@echo "make dist       what a release publishes: a wheel for Linux with glibc 2.28, a source distribution; tried in plain Debian systems"
 
 # the environment with the build tool; the stamp comes last, so that an interrupted step is done again
 $(VENV)/.tools:
@@ -208,6 +209,10 @@ docs: setup
 
 wheel: $(VENV)/.tools
 	@.ci/wheel
+
+# what a release publishes, tried in plain Debian systems; a quarter of an hour
+dist: $(VENV)/.tools
+	@.ci/dist
 
 clean:
 	rm -rf $(VENV) target dist site out .cache fuzz/target page/engine page/node_modules python/tidegate/show/play/page.html
