@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, scenarios
-from tidegate.cli.engines import EngineName, Scheduler, engine_of
+from tidegate.cli.engines import EngineName, Scheduler, TimeLimit, engine_of
 from tidegate.cli.options import (
     AsJson,
     CasesOfSuite,
@@ -70,6 +70,7 @@ def optimise(
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
+    time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best settings with Optuna.
@@ -97,7 +98,7 @@ def optimise(
         search = Search.of(task, settings, goal, subject_to, seeds=seeds, command=typed())
     bar = progress(f"{tries} tries", visible=not as_json)
     stopped = f"stopped; finished runs are kept in {out}; the same command goes on from there"
-    with stoppable(stopped), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
+    with stoppable(stopped), results_only(), engine_of(engine, scheduler, jobs, time_limit), bar as tell:
         result = search.run(out, tries=tries, workers=jobs, progress=tell)
     write_page(out / "report.html", result.document())
     add_file(out, "tries.csv", result.to_csv())

@@ -246,7 +246,8 @@ def check(
     worst = max((verdict for verdict in verdicts if verdict.state == "worse"), key=_beyond, default=None)
     change = None
     if worst is not None and (now := runs.course(worst.case)) is not None:
-        change = Change(worst.case, chosen[worst.case].course, now)
+        title = next(case.title for case in suite.cases if case.name == worst.case)
+        change = Change(worst.case, title, chosen[worst.case].course, now)
     counts = (runs.count, runs.seconds, repeat, change)
     return Outcome(suite.name, tried, baseline.controller, verdicts, runs.failed, absent, *counts)
 

@@ -96,6 +96,8 @@ class Change:
 
     case: str
     """Name of the case."""
+    title: str
+    """What the case is, as its suite says; may be empty."""
     before: Course | None
     """That of the baseline; `None` for a baseline that was made without."""
     now: Course
@@ -138,7 +140,7 @@ class Change:
             for name, course in ((f"before: {against}", self.before), (f"now: {controller}", self.now))
             if course is not None
         ]
-        return before_after(self.case, sides)
+        return before_after(f"{self.case}: {self.title}" if self.title else self.case, sides)
 
 
 WITHOUT = (

@@ -23,6 +23,7 @@ description = "one short look"
 
 [[cases]]
 name = "steps"
+title = "Steps of the capacity"
 scenario = "rfc8867-5.1-variable-capacity"
 set = { duration = "10s", "flows.call.stop" = "9s" }
 """
@@ -163,6 +164,7 @@ def test_a_failure_shows_the_worst_case_before_and_now(folder: Path, cli: Cli) -
     assert "steps before and now is drawn in worse.svg" in done.err
     drawing = (folder / "worse.svg").read_text()
     assert drawing.startswith("<?xml")
+    assert "steps: Steps of the capacity" in drawing
     assert "\n".join(line for line in done.out.splitlines() if line in rates) in (folder / "check.xml").read_text()
     # without a file it is beside the runs, until a check passes
     assert cli("check", "base.json", "--out", "out").code == 1
