@@ -127,7 +127,7 @@ test-live: setup
 	$(BIN)/python -m pytest -q $(LIVE)
 
 # what goes by the clock has the machine for itself; the page has a verb of its own
-TIMED := $(LIVE) tests/python/runs/test_cluster.py tests/python/results/test_dataset.py
+TIMED := $(LIVE) tests/python/runs/test_cluster.py tests/python/runs/test_sockets.py tests/python/results/test_dataset.py
 PAGE := $(wildcard tests/python/show/test_page*.py)
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
