@@ -108,9 +108,10 @@ wasm:
 
 test: test-rust test-python
 
-# fails where the stub is not what the extension says; a build more, so that CI asks and `make test` does not
+# fails where the stub is not what the extension says; a build more, so that CI asks and `make test` does not. It is of the
+# profile of tests, whose crates are compiled already
 test-stubs: setup
-	@$(MAKE) --no-print-directory stubs PROFILE=release STUB=target/stubs/_core.pyi
+	@$(MAKE) --no-print-directory stubs PROFILE=dev STUB=target/stubs/_core.pyi
 	@cmp target/stubs/_core.pyi $(STUB) || { echo "$(STUB) is not what the extension says; make stubs writes it"; exit 1; }
 
 test-rust:
