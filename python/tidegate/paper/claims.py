@@ -62,12 +62,14 @@ class Kind(enum.StrEnum):
     """A setting that the document states, read back from what was run."""
     OWN = "own"
     """A claim of ours, which the document does not make."""
+    QUOTED = "quoted"
+    """A result of other work, which the document quotes."""
 
 
 class Judged(Model):
     """Keys that decide a claim, besides its own bound."""
 
-    kind: Literal["result", "fitted", "setting", "own"] | None = None
+    kind: Literal["result", "fitted", "setting", "own", "quoted"] | None = None
     """Kind of evidence; a result of the document by default."""
     trend: Text | None = None
     """A rule. If it holds, a claim that does not agree still has the *same trend*."""
@@ -75,6 +77,9 @@ class Judged(Model):
     """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
     """A rule that confirms the reason if it holds."""
+    open: Text | None = None
+    """A rule that holds if the verdict hangs on a setting that the document does not state: with some of its values the
+    claim agrees, with others it does not. The verdict is *cannot be told* then; the rule confirms the reason."""
     unturned: Text | None = None
     """Why no number of ours turns the rule that holds, if none does: an exact count of 0, say."""
     note: Text | None = None
@@ -295,6 +300,7 @@ class Claim:
     agrees: Expression | None = None
     trend: Expression | None = None
     because: Expression | None = None
+    open: Expression | None = None
     reason: Phrase | None = None
     group: str = ""
     """Key of the reason in the paper's file; cells of a table may share one."""

@@ -69,6 +69,10 @@ _VERDICTS = {
     Verdict.DIFFERS: _Meaning(
         "\N{BALLOT X}", "bad", "differ", "differ", "outside the tolerance, and no weaker rule holds"
     ),
+    Verdict.OPEN: _Meaning(
+        "?", "soft", "cannot be told", "cannot be told",
+        "a setting that the document does not state decides whether it agrees",
+    ),
     Verdict.NOT_RUN: _Meaning(
         NOTHING, "soft", "not run", "not run", "only --full measures it, or it needs a package that is not installed"
     ),
@@ -86,6 +90,7 @@ _KINDS = {
         " read back",
         "settings that the document states, read back from the runs to show that they were used; not results",
     ),
+    Kind.QUOTED: ("quoted result", "", "results of other work, which the document quotes"),
 }
 """Noun, further words and meaning of each kind of claims."""
 _BACKING = {
@@ -330,7 +335,7 @@ def _symbol(judgement: Judgement, mutations: Mutations | None) -> Phrase:
     stays = (
         mutations is not None
         and mutations.turned_by(judgement.claim.id) == []
-        and judgement.verdict is not Verdict.NOT_RUN
+        and judgement.verdict not in {Verdict.NOT_RUN, Verdict.OPEN}
     )
     return Phrase(f"{meaning.symbol}{RING if stays else ''}", meaning.tone, words.verdict(judgement))
 

@@ -155,7 +155,12 @@ class _Reader:
                 with_trend and with_trend.trend, (*trend_path, "trend"), _fill(table.measure, filled), **filled
             ),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
-            "because": self._rule(with_reason and with_reason.because, (*reason_path, "because"), **filled),
+            "because": self._rule(
+                with_reason and (with_reason.because or with_reason.open),
+                (*reason_path, "because" if with_reason and with_reason.because else "open"),
+                **filled,
+            ),
+            "open": self._rule(with_reason and with_reason.open, (*reason_path, "open"), **filled),
             "note": self._phrase(with_note and with_note.note, (*note_path, "note"), **filled),
         }
         column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
@@ -205,7 +210,8 @@ class _Reader:
         self._check_reason(judged, path)
         return {
             "trend": self._trend(judged.trend, (*path, "trend"), measure),
-            "because": self._rule(judged.because, (*path, "because")),
+            "because": self._rule(judged.because or judged.open, (*path, "because" if judged.because else "open")),
+            "open": self._rule(judged.open, (*path, "open")),
             "reason": self._phrase(judged.reason, (*path, "reason")),
             "note": self._phrase(judged.note, (*path, "note")),
         }
@@ -213,6 +219,8 @@ class _Reader:
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:
         if judged.because is not None and judged.reason is None:
             self._add_problem((*path, "because"), "this rule has no reason to confirm; give reason as well")
+        if judged.open is not None and judged.reason is None:
+            self._add_problem((*path, "open"), "there is no reason, which says what setting decides; give it as well")
 
     def _trend(self, text: str | None, path: KeyPath, measure: str | None, **filled: str) -> Expression | None:
         """A weaker rule; that of a number has to speak of it."""

@@ -103,7 +103,7 @@ def row(judgement: Judgement) -> list[str]:
 
 def differences(judgements: Iterable[Judgement]) -> list[Judgement]:
     """Judgements that do not agree, the worst first."""
-    order = [Verdict.DIFFERS, Verdict.TREND]
+    order = [Verdict.DIFFERS, Verdict.OPEN, Verdict.TREND]
     return sorted((j for j in judgements if j.verdict in order), key=lambda judgement: order.index(judgement.verdict))
 
 

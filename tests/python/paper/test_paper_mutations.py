@@ -6,6 +6,7 @@ import fnmatch
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from support import ROOT
 from tidegate.paper import Judgement, Measure, Verdict, shipped
 from tidegate.paper import _mutations as mutations
 from tidegate.paper._mutations import AS_RUN, Effect, Mutations, effect
-from tidegate.paper.claims import Bound, Claim
+from tidegate.paper.claims import Bound, Claim, Phrase
 from tidegate.paper.reading import load
 from tidegate.paper.verdicts import judge
 from tidegate.query import Expression
@@ -28,12 +29,12 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
         "interval": ["table1/20 kbps, senders 1, AVP 1,2/A1", "table3/20 kbps, 0.01/avp.mwt"],
     },
     "vardhan": {
-        "constant": ["tfrc-shares", "tfrc-shares-conclusion", "short-packets"],
-        "RFC 3448": ["slow-start-5348", "data-limited-5348", "padding"],
+        "constant": ["tfrc-shares", "tfrc-reduces", "tfrc-shares-conclusion", "short-packets"],
+        "RFC 3448": ["slow-start-5348", "not-limited-by-receiver", "padding"],
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
     "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},
-    "lissah2019": {"none": ["responsive"]},
+    "lissah2019": {"none": ["default-gap"]},
     "scream_l4s": {"constant": ["fixed/25 ms/2 TCP", "varied-is-less"], "no L4S": ["low-delay"]},
 }
 """Statements about the mechanism itself; a rule that holds without it would be worthless."""
@@ -119,6 +120,14 @@ def test_a_verdict_turns_if_it_is_worse_and_the_numbers_are_apart(
     as_run: tuple[float, float | None], mutated: tuple[float, float | None], expected: Effect
 ) -> None:
     assert effect(judged(NUMBER, x=as_run), judged(NUMBER, x=mutated)) is expected
+
+
+def test_a_verdict_that_cannot_be_told_turns_under_no_mutation() -> None:
+    claim = replace(NUMBER, trend=None, open=Expression("ours > 150 and y > 0"), reason=Phrase(("z",)))
+    untold = judged(claim, x=(200, 1), y=(1, 0))
+    assert untold.verdict is Verdict.OPEN
+    assert effect(untold, judged(claim, x=(120, 1), y=(1, 0))) is Effect.UNCHANGED
+    assert effect(judged(claim, x=(100, 1), y=(1, 0)), untold) is Effect.TURNS
 
 
 def test_what_turns_by_construction_or_says_nothing_is_not_counted() -> None:

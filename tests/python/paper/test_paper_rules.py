@@ -286,6 +286,23 @@ def test_verdicts_on_statements() -> None:
     assert list(statement(1, 2).ours) == ["x.a", "x.b"]
 
 
+def test_what_an_unstated_setting_decides_cannot_be_told() -> None:
+    open_rule: dict[str, Any] = {"open": Expression("x.b < 3"), "reason": Phrase.parse("The queue decides it.")}
+    untold = statement(4, 2, **open_rule, because=Expression("x.b < 3"))
+    assert (untold.verdict, untold.backing, untold.unexplained) == (Verdict.OPEN, Backing.CONFIRMED, False)
+    assert untold.reason == "The queue decides it."
+    # neither agreement nor a trend tells it, where another value of the setting gives another verdict
+    assert statement(1, 2, **open_rule).verdict is Verdict.OPEN
+    assert statement(4, 2, **open_rule, trend=Expression("x.a > 3")).verdict is Verdict.OPEN
+    # where none does, the verdict is that of the other rules
+    assert statement(4, 5, **open_rule).verdict is Verdict.AGREES
+    assert statement(6, 5, **open_rule).verdict is Verdict.DIFFERS
+    assert statement(4, 2, 1.5, **open_rule).sure is False
+    assert [j.verdict for j in words.differences([statement(6, 5), untold, statement(1, 2)])] == [
+        Verdict.DIFFERS, Verdict.OPEN,
+    ]  # fmt: skip
+
+
 def test_what_backs_a_reason() -> None:
     reason: dict[str, Any] = {
         "reason": Phrase.parse("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
