@@ -40,8 +40,8 @@ def paper(
 ) -> None:
     """Repeat the experiments of a published document, and judge each of its numbers.
 
-    Each claim agrees (within its tolerance), has the same trend, or differs, with the reason. With --json and without
-    --out no file is written.
+    Each claim agrees (within its tolerance), has the same trend, differs, or cannot be told, with the reason. With
+    --json and without --out no file is written.
 
     Example: tidegate paper hoang2017 --quick --out out/hoang2017
     """

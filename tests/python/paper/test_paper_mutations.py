@@ -30,7 +30,7 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "vardhan": {
         "constant": ["tfrc-shares", "tfrc-reduces", "tfrc-shares-conclusion", "short-packets"],
-        "RFC 3448": ["slow-start-5348", "not-limited-by-receiver", "padding"],
+        "RFC 3448": ["slow-start-5348", "padding"],
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
     "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},

@@ -129,8 +129,8 @@ def _mean_of(pairs: Pairs, index: int, name: str, unit: str, description: str = 
 
 
 def _rate(rates: Iterable[float], about: str) -> Measure:
-    """Measure of rates in bit/s, in Mbit/s."""
-    return Measure.of([rate / 1e6 for rate in rates], "Mbit/s", about)
+    """Measure of rates in bit/s, in Mbit/s and to a bit/s: sending times are whole nanoseconds."""
+    return Measure.of([round(rate / 1e6, 6) for rate in rates], "Mbit/s", about)
 
 
 def _configuration(configuration: str, pairs: Pairs, small: Pairs) -> Iterator[tuple[str, Measure]]:
