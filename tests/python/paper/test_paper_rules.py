@@ -298,10 +298,10 @@ def test_what_backs_a_reason() -> None:
     assert unchecked.reason == text
     backed = statement(4, 2, **reason, because=Expression("x.b < 3"))
     assert backed.backing is Backing.CONFIRMED
-    assert words.reason(backed).endswith("(Confirmed: x.b < 3 holds.)")
+    assert words.reason(backed).endswith("(Confirmed by what was measured.)")
     refuted = statement(4, 2, **reason, because=Expression("x.b < 2"))
     assert refuted.backing is Backing.REFUTED
-    assert words.reason(refuted).endswith("(Not confirmed: x.b < 2 does not hold.)")
+    assert words.reason(refuted).endswith("(Not confirmed by what was measured.)")
     undefined = statement(4, 2, **reason, because=Expression("none < 2"))
     assert (undefined.backing, undefined.undefined) == (Backing.REFUTED, "none has no value")
     assert [judgement.unexplained for judgement in (unchecked, backed, refuted, statement(4, 2), statement(1, 2))] == [
