@@ -176,7 +176,7 @@ def _summary(result: Result) -> Iterator[Block]:
         worse = "?" if result.mutations is None else result.turned(_of_kind(result, kind))
         numbers = (counts.get(verdict, 0) for verdict in _VERDICTS)
         rows.append(Row([name, sum(counts.values()), *numbers, worse, _prose(meaning)]))
-    yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows, "headline")
+    yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows, "prose")
     signs = [_symbol_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
     signs.append(Phrase(f"{RING} not clearly worse without the document's mechanism", "soft"))
     signs.append(Phrase(f"{words.NOT_SURE} another value inside the interval changes the verdict", "soft"))
@@ -196,7 +196,9 @@ def _headline(result: Result) -> Iterator[list[Cell]]:
         claim = judgement.claim
         meaning = _VERDICTS[judgement.verdict]
         verdict = Phrase(f"{meaning.symbol} {words.verdict(judgement)}{_FITTED.get(claim.kind, '')}", meaning.tone)
-        yield [_prose(f"{claim.text} ({claim.where})"), _stated(claim), _prose(words.ours(judgement)), verdict]
+        # the code of its rule stands in the table of statements
+        stated = _prose(claim.in_words) if claim.in_words else _stated(claim)
+        yield [_prose(f"{claim.text} ({claim.where})"), stated, _prose(words.ours(judgement)), verdict]
 
 
 def _stated(claim: Claim) -> Cell:
@@ -406,7 +408,8 @@ def _claims_of_group(group: Sequence[Judgement]) -> str:
     """The claims that share a reason."""
     first = group[0].claim
     if first.cell is None:
-        return f"{first.text}: published {words.published(first)}; ours {words.ours(group[0])}"
+        rule = "" if first.agrees is None else f"rule: {first.in_words or first.agrees.text}"
+        return f"{first.text}: {rule or f'published {words.published(first)}'}; ours {words.ours(group[0])}"
     cells = []
     for judgement in group:
         measure = words.measured(judgement)

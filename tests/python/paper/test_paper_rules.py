@@ -288,9 +288,11 @@ def test_verdicts_on_statements() -> None:
 
 def test_what_backs_a_reason() -> None:
     reason: dict[str, Any] = {
-        "reason": Phrase.parse("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
+        "reason": Phrase.parse("It is {x.a}, {x.a} s, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
     }
-    text = "It is 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    text = (
+        "It is 4.00 ± 0.10 s, 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    )
     assert statement(1, 2, **reason).backing is Backing.NEEDLESS
     assert statement(1, 2, **reason).reason == ""
     unchecked = statement(4, 2, 0.1, **reason)
