@@ -132,6 +132,11 @@ class Mutations:
         """Names of the mutations that turn the verdict on a claim; `None` if the claim was not judged."""
         return self.with_effect(claim, Effect.TURNS)
 
+    def holding(self, claims: Iterable[str]) -> list[str]:
+        """Those of the claims that agree, or have the same trend, in the unchanged experiment."""
+        holds = {Verdict.AGREES, Verdict.TREND}
+        return [claim for claim in claims if claim in self.verdicts and self.verdicts[claim][AS_RUN].verdict in holds]
+
     def counts(self, name: str, claims: Iterable[str]) -> Counter[Effect]:
         """Number of claims by the effect of a mutation on them; those that were not judged are left out."""
         return Counter(

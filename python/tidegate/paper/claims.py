@@ -57,7 +57,7 @@ class Kind(enum.StrEnum):
     RESULT = "result"
     """A result of the document."""
     FITTED = "fitted"
-    """A result of the document, in sample: unstated settings were chosen so that ours comes out the same."""
+    """A result of the document over fitted settings: unstated ones were chosen so that ours comes out the same."""
     SETTING = "setting"
     """A setting that the document states, read back from what was run."""
     OWN = "own"
@@ -73,6 +73,8 @@ class Judged(Model):
     """Kind of evidence; a result of the document by default."""
     trend: Text | None = None
     """A rule. If it holds, a claim that does not agree still has the *same trend*."""
+    trend_in_words: Text | None = None
+    """The same rule as a sentence for the reader."""
     reason: Text | None = None
     """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
@@ -110,6 +112,8 @@ class StatementClaim(Judged):
     text: Text
     agrees: Text
     """A rule that holds if the statement is true, and can fail."""
+    in_words: Text | None = None
+    """The same rule as a sentence for the reader."""
 
 
 class Column(Model):
@@ -298,7 +302,10 @@ class Claim:
     digits: int = 0
     """Digits after the point that the document prints."""
     agrees: Expression | None = None
+    in_words: str = ""
+    """The rule of `agrees` as a sentence for the reader."""
     trend: Expression | None = None
+    trend_in_words: str = ""
     because: Expression | None = None
     open: Expression | None = None
     reason: Phrase | None = None

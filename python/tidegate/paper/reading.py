@@ -93,7 +93,8 @@ class _Reader:
         if isinstance(claim, StatementClaim):
             judged |= self._rules(claim, path)
             agrees = self._rule(claim.agrees, (*path, "agrees"))
-            return Claim(claim.id, claim.where, claim.text, agrees=agrees, **judged)
+            in_words = claim.in_words or ""
+            return Claim(claim.id, claim.where, claim.text, agrees=agrees, in_words=in_words, **judged)
         return Claim(
             claim.id,
             claim.where,
@@ -154,6 +155,7 @@ class _Reader:
             "trend": self._trend(
                 with_trend and with_trend.trend, (*trend_path, "trend"), _fill(table.measure, filled), **filled
             ),
+            "trend_in_words": _fill((with_trend and with_trend.trend_in_words) or "", filled),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
             "because": self._rule(
                 with_reason and (with_reason.because or with_reason.open),
@@ -210,6 +212,7 @@ class _Reader:
         self._check_reason(judged, path)
         return {
             "trend": self._trend(judged.trend, (*path, "trend"), measure),
+            "trend_in_words": judged.trend_in_words or "",
             "because": self._rule(judged.because or judged.open, (*path, "because" if judged.because else "open")),
             "open": self._rule(judged.open, (*path, "open")),
             "reason": self._phrase(judged.reason, (*path, "reason")),

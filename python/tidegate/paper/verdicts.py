@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -195,12 +196,21 @@ def filled(phrase: Phrase, measures: Mapping[str, Measure]) -> str:
 
 
 def _filled(phrase: Phrase, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
-    return "".join(part if isinstance(part, str) else _part_text(part, values, measures) for part in phrase.parts)
+    following = [*phrase.parts[1:], ""]
+    return "".join(
+        part if isinstance(part, str) else _part_text(part, after, values, measures)
+        for part, after in zip(phrase.parts, following, strict=True)
+    )
 
 
-def _part_text(part: Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
+def _part_text(
+    part: Expression, after: str | Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]
+) -> str:
     if part.is_measure and part.names[0] in measures:
-        return measures[part.names[0]].show()
+        measure = measures[part.names[0]]
+        # "{rate} packets a second" has the unit already
+        named = measure.unit and isinstance(after, str) and re.match(rf"\s{re.escape(measure.unit)}(?!\w)", after)
+        return measure.number() if named else measure.show()
     try:
         if part.kind == "truth":
             return "yes" if part.truth(values).holds else "no"

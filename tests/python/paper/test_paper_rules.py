@@ -305,9 +305,11 @@ def test_what_an_unstated_setting_decides_cannot_be_told() -> None:
 
 def test_what_backs_a_reason() -> None:
     reason: dict[str, Any] = {
-        "reason": Phrase.parse("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
+        "reason": Phrase.parse("It is {x.a}, {x.a} s, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
     }
-    text = "It is 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    text = (
+        "It is 4.00 ± 0.10 s, 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    )
     assert statement(1, 2, **reason).backing is Backing.NEEDLESS
     assert statement(1, 2, **reason).reason == ""
     unchecked = statement(4, 2, 0.1, **reason)
@@ -315,10 +317,10 @@ def test_what_backs_a_reason() -> None:
     assert unchecked.reason == text
     backed = statement(4, 2, **reason, because=Expression("x.b < 3"))
     assert backed.backing is Backing.CONFIRMED
-    assert words.reason(backed).endswith("(Confirmed: x.b < 3 holds.)")
+    assert words.reason(backed).endswith("(Confirmed by what was measured.)")
     refuted = statement(4, 2, **reason, because=Expression("x.b < 2"))
     assert refuted.backing is Backing.REFUTED
-    assert words.reason(refuted).endswith("(Not confirmed: x.b < 2 does not hold.)")
+    assert words.reason(refuted).endswith("(Not confirmed by what was measured.)")
     undefined = statement(4, 2, **reason, because=Expression("none < 2"))
     assert (undefined.backing, undefined.undefined) == (Backing.REFUTED, "none has no value")
     assert [judgement.unexplained for judgement in (unchecked, backed, refuted, statement(4, 2), statement(1, 2))] == [
