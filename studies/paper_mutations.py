@@ -180,7 +180,7 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         "RFC 3448": Mutation(
             "section 2's TFRC of RFC 5348 has the rules of RFC 3448",
             _as_rfc3448,
-            constructed=("start-up-delay", "back-after-idle", "5348-sends-faster"),
+            constructed=("start-up-delay", "5348-sends-faster"),
         ),
         "no TCP": Mutation("TCP becomes UDP at a constant 1.2 Mb/s", _udp_for_tcp),
     },
@@ -206,7 +206,7 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         "none": Mutation(
             "no default gap, and gaps that are a hundred thousandth of those computed from the same reports",
             _shorter_gaps,
-            constructed=("formula", "divisor"),
+            constructed=("divisors",),
         ),
     },
 }

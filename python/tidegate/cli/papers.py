@@ -40,8 +40,8 @@ def paper(
 ) -> None:
     """Repeat the experiments of a published document, and judge each of its numbers.
 
-    Each claim agrees (within its tolerance), has the same trend, or differs, with the reason. With --json and without
-    --out no file is written.
+    Each claim agrees (within its tolerance), has the same trend, differs, or cannot be told, with the reason. With
+    --json and without --out no file is written.
 
     Example: tidegate paper hoang2017 --quick --out out/hoang2017
     """
@@ -102,6 +102,9 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
     for judgement in words.differences(result.judgements):
         where, text, published, ours, deviation, verdict, reason = words.row(judgement)
         to.print(f"\n{verdict}: {where}, {text}", soft_wrap=True)
-        to.print(f"  published {published}; ours {ours} ({deviation})", soft_wrap=True)
+        if judgement.claim.agrees is None:
+            to.print(f"  published {published}; ours {ours} ({deviation})", soft_wrap=True)
+        else:
+            to.print(f"  {published}; ours {ours}", soft_wrap=True)
         to.print(f"  {reason}", soft_wrap=True)
     to.print(f"\nwritten to {out}: index.html, README.md, paper.json, tables/, figures/", soft_wrap=True)

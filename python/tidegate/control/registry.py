@@ -16,6 +16,7 @@ import json
 import math
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -319,7 +320,8 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         if names is not None and match["name"] not in names:
             raise _source.no_class(where, match["name"], names)
         return Choice(name, settings=all_settings, is_run=False)
-    module = _load_file(source, where) if source else _import(where)
+    with _LOADING:
+        module = _load_file(source, where) if source else _import(where)
     made_by = classes.attribute(module, match["name"])
     if not callable(made_by):
         raise _source.no_class(
@@ -404,6 +406,10 @@ def _file_of(made_by: Callable[..., Any]) -> Path | None:
         return Path(inspect.getfile(made_by))
     except (OSError, TypeError):
         return None
+
+
+_LOADING = threading.RLock()
+"""Held while a file is imported: runs in other threads wait for the whole of its module."""
 
 
 def _load_file(path: Path, label: str) -> Any:

@@ -51,7 +51,7 @@ class Effect(enum.StrEnum):
     """The claim compares the mechanism with what replaces it, or states what the mutation sets."""
 
 
-_ORDER = (Verdict.AGREES, Verdict.TREND, Verdict.DIFFERS)
+_ORDER = (Verdict.AGREES, Verdict.TREND, Verdict.OPEN, Verdict.DIFFERS)
 
 
 def effect(as_run: Judgement, mutated: Judgement, *, constructed: bool = False) -> Effect:
@@ -64,7 +64,7 @@ def effect(as_run: Judgement, mutated: Judgement, *, constructed: bool = False) 
     """
     pairs = [(measure.value, mutated.ours[name].value) for name, measure in as_run.ours.items() if name in mutated.ours]
     apart = any(_apart(*pair) for pair in pairs)
-    if mutated.verdict is as_run.verdict:
+    if mutated.verdict is as_run.verdict or as_run.verdict is Verdict.OPEN:
         wide = apart and as_run.verdict is Verdict.AGREES and as_run.claim.bound is not None
         return Effect.WITHIN if wide else Effect.UNCHANGED
     if mutated.verdict is Verdict.NOT_RUN or _says_nothing(mutated):
@@ -131,6 +131,11 @@ class Mutations:
     def turned_by(self, claim: str) -> list[str] | None:
         """Names of the mutations that turn the verdict on a claim; `None` if the claim was not judged."""
         return self.with_effect(claim, Effect.TURNS)
+
+    def holding(self, claims: Iterable[str]) -> list[str]:
+        """Those of the claims that agree, or have the same trend, in the unchanged experiment."""
+        holds = {Verdict.AGREES, Verdict.TREND}
+        return [claim for claim in claims if claim in self.verdicts and self.verdicts[claim][AS_RUN].verdict in holds]
 
     def counts(self, name: str, claims: Iterable[str]) -> Counter[Effect]:
         """Number of claims by the effect of a mutation on them; those that were not judged are left out."""

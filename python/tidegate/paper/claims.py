@@ -57,24 +57,31 @@ class Kind(enum.StrEnum):
     RESULT = "result"
     """A result of the document."""
     FITTED = "fitted"
-    """A result of the document, in sample: unstated settings were chosen so that ours comes out the same."""
+    """A result of the document over fitted settings: unstated ones were chosen so that ours comes out the same."""
     SETTING = "setting"
     """A setting that the document states, read back from what was run."""
     OWN = "own"
     """A claim of ours, which the document does not make."""
+    QUOTED = "quoted"
+    """A result of other work, which the document quotes."""
 
 
 class Judged(Model):
     """Keys that decide a claim, besides its own bound."""
 
-    kind: Literal["result", "fitted", "setting", "own"] | None = None
+    kind: Literal["result", "fitted", "setting", "own", "quoted"] | None = None
     """Kind of evidence; a result of the document by default."""
     trend: Text | None = None
     """A rule. If it holds, a claim that does not agree still has the *same trend*."""
+    trend_in_words: Text | None = None
+    """The same rule as a sentence for the reader."""
     reason: Text | None = None
     """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
     """A rule that confirms the reason if it holds."""
+    open: Text | None = None
+    """A rule that holds if the verdict hangs on a setting that the document does not state: with some of its values the
+    claim agrees, with others it does not. The verdict is *cannot be told* then; the rule confirms the reason."""
     unturned: Text | None = None
     """Why no number of ours turns the rule that holds, if none does: an exact count of 0, say."""
     note: Text | None = None
@@ -105,6 +112,8 @@ class StatementClaim(Judged):
     text: Text
     agrees: Text
     """A rule that holds if the statement is true, and can fail."""
+    in_words: Text | None = None
+    """The same rule as a sentence for the reader."""
 
 
 class Column(Model):
@@ -293,8 +302,12 @@ class Claim:
     digits: int = 0
     """Digits after the point that the document prints."""
     agrees: Expression | None = None
+    in_words: str = ""
+    """The rule of `agrees` as a sentence for the reader."""
     trend: Expression | None = None
+    trend_in_words: str = ""
     because: Expression | None = None
+    open: Expression | None = None
     reason: Phrase | None = None
     group: str = ""
     """Key of the reason in the paper's file; cells of a table may share one."""

@@ -26,11 +26,12 @@ from tidegate.output.document import (
     Section,
     Sentence,
     Table,
+    Words,
 )
 from tidegate.paper import words
 from tidegate.paper._mutations import Effect
 from tidegate.paper.claims import Claim, Kind
-from tidegate.paper.measures import SHOWN_FROM, CellValue, Measure
+from tidegate.paper.measures import CellValue, Measure
 from tidegate.paper.verdicts import Backing, Judgement, Verdict, filled
 from tidegate.results.stats import Interval
 from tidegate.wording import counted
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from tidegate.paper.result import Result
 
 RING = "\N{WHITE CIRCLE}"
-"""Marks a verdict that no mutation turns: it is not worse without the document's mechanism, or not surely so."""
+"""Marks a verdict that is not clearly worse without the document's mechanism, under any mutation."""
 
 
 class _Meaning(NamedTuple):
@@ -69,6 +70,10 @@ _VERDICTS = {
     Verdict.DIFFERS: _Meaning(
         "\N{BALLOT X}", "bad", "differ", "differ", "outside the tolerance, and no weaker rule holds"
     ),
+    Verdict.OPEN: _Meaning(
+        "?", "soft", "cannot be told", "cannot be told",
+        "a setting that the document does not state decides whether it agrees",
+    ),
     Verdict.NOT_RUN: _Meaning(
         NOTHING, "soft", "not run", "not run", "only --full measures it, or it needs a package that is not installed"
     ),
@@ -77,7 +82,7 @@ _KINDS = {
     Kind.RESULT: ("published result", "", "results of the document"),
     Kind.FITTED: (
         "published result",
-        ", in sample",
+        " over fitted settings",
         "results of the document; unstated settings were chosen so that these numbers come out",
     ),
     Kind.OWN: ("own claim", "", "claims of tidegate, which the document does not make"),
@@ -86,6 +91,7 @@ _KINDS = {
         " read back",
         "settings that the document states, read back from the runs to show that they were used; not results",
     ),
+    Kind.QUOTED: ("quoted result", "", "results of other work, which the document quotes"),
 }
 """Noun, further words and meaning of each kind of claims."""
 _BACKING = {
@@ -97,21 +103,24 @@ _BACKING = {
 """What is known of a reason, in words after a number of reasons."""
 _NOT_COUNTED = {
     Effect.WITHIN: "surely another number, but within the tolerance",
-    Effect.NOT_APART: "worse, but not surely",
+    Effect.NOT_APART: "perhaps worse (intervals overlap)",
     Effect.BETTER: "better without the mechanism",
     Effect.NO_VALUE: "without a value then",
-    Effect.CONSTRUCTED: "turn by construction",
+    Effect.CONSTRUCTED: "worse by construction",
 }
 """Effects of a mutation that are no evidence for the mechanism, in words after a number of claims."""
 _EFFECTS = {
     Effect.WITHIN: "another number, within the tolerance",
-    Effect.NOT_APART: "not surely worse",
+    Effect.NOT_APART: "perhaps worse",
     Effect.BETTER: "better without",
     Effect.NO_VALUE: "nothing to measure",
     Effect.CONSTRUCTED: "by construction",
 }
 """The same beside a single claim."""
+_FITTED = {Kind.FITTED: " (fitted settings)"}
+"""What stands beside a claim of a kind."""
 _Rows: TypeAlias = Sequence[Sequence[Cell]]
+_FEW = 2  # seeds, with which intervals are wide
 _QUOTED = 3  # statements that a sentence quotes
 _LONGEST = 150  # characters of a quotation
 
@@ -164,17 +173,18 @@ def _summary(result: Result) -> Iterator[Block]:
     swept = [[setting, filled(phrase, result.outcome.measures)] for setting, phrase in result.published.sweeps.items()]
     yield from _table(("unstated setting that decides a main claim", "results with other values"), swept, "prose")
     yield Items(lines)
-    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn without mechanism")
+    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "clearly worse without the mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
         noun, further, meaning = _KINDS[kind]
         name = f"{noun}s{further}"
-        turn = "?" if result.mutations is None else result.turned(_of_kind(result, kind))
+        worse = "?" if result.mutations is None else result.turned(_of_kind(result, kind))
         numbers = (counts.get(verdict, 0) for verdict in _VERDICTS)
-        rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
-    yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows)
+        rows.append(Row([name, sum(counts.values()), *numbers, worse, _prose(meaning)]))
+    yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows, "prose")
     signs = [_symbol_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
-    signs.append(Phrase(f"{RING} not surely worse without the document's mechanism", "soft"))
+    signs.append(Phrase(f"{RING} not clearly worse without the document's mechanism", "soft"))
+    signs.append(Phrase(f"{words.NOT_SURE} another value inside the interval changes the verdict", "soft"))
     yield Paragraph([part for sign in signs for part in (" ", sign)][1:], "legend", detail=True)
     absent = Counter(
         judgement.reason for judgement in result.judgements if judgement.verdict is Verdict.NOT_RUN and judgement.reason
@@ -189,11 +199,18 @@ def _headline(result: Result) -> Iterator[list[Cell]]:
     for claim_id in result.published.paper.headline:
         judgement = by_id[claim_id]
         claim = judgement.claim
-        numbers = [_prose(words.published(claim)), _prose(words.ours(judgement))]
         meaning = _VERDICTS[judgement.verdict]
-        verdict = f"{meaning.symbol} {words.verdict(judgement)}"
-        fitted = " (in sample)" if claim.kind is Kind.FITTED else ""
-        yield [_prose(f"{claim.text} ({claim.where})"), *numbers, Phrase(f"{verdict}{fitted}", meaning.tone)]
+        verdict = Phrase(f"{meaning.symbol} {words.verdict(judgement)}{_FITTED.get(claim.kind, '')}", meaning.tone)
+        # the code of its rule stands in the table of statements
+        stated = _prose(claim.in_words) if claim.in_words else _stated(claim)
+        yield [_prose(f"{claim.text} ({claim.where})"), stated, _prose(words.ours(judgement)), verdict]
+
+
+def _stated(claim: Claim) -> Cell:
+    """The document's number with its tolerance, or the rule made from its words: as a sentence, then as code."""
+    if claim.agrees is not None:
+        return [f"{claim.in_words or 'rule'}: ", Phrase(claim.agrees.text, "code")]
+    return _prose(f"{words.published(claim)} ({words.tolerance(claim)})")
 
 
 def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
@@ -202,13 +219,9 @@ def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
 
 def sentences(result: Result) -> list[str]:
     """Sentences with the number of claims that hold, the statements that do and do not, and the mechanism's part."""
-    statements = [judgement for judgement in _of_kind(result, Kind.RESULT) if judgement.claim.cell is None]
-    single_seed = len(result.plan.seeds) == 1  # then no verdict is sure
-    holds = [
-        judgement
-        for judgement in statements
-        if judgement.verdict is Verdict.AGREES and (single_seed or judgement.sure is not False)
-    ]
+    published = (*_of_kind(result, Kind.RESULT), *_of_kind(result, Kind.FITTED))
+    statements = [judgement for judgement in published if judgement.claim.cell is None]
+    holds = [judgement for judgement in statements if judgement.verdict is Verdict.AGREES]
     fails = [judgement for judgement in statements if judgement.verdict is Verdict.DIFFERS]
     headline, mutations = result.published.paper.headline, result.mutations
     none = "none of the statements in the text"
@@ -219,18 +232,16 @@ def sentences(result: Result) -> list[str]:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
         rest = [judgement for judgement in holds if judgement not in needed]
         lines.append(_quoted("Holds only with the mechanism", needed, none, headline))
-        lines.append(_quoted("Holds, but is no evidence for the mechanism", rest, "none", headline))
+        lines.append(
+            _quoted("Holds, but is no evidence for the mechanism (not clearly worse without it)", rest, none, headline)
+        )
     if mutations is None:
         return [
             *lines,
             "No runs without the mechanism are stored, so it is unknown which verdicts depend on the mechanism.",
         ]
     claims = [judgement.claim.id for judgement in result.judgements]
-    results = [
-        judgement.claim.id
-        for judgement in (*_of_kind(result, Kind.RESULT), *_of_kind(result, Kind.FITTED))
-        if judgement.verdict in {Verdict.AGREES, Verdict.TREND}
-    ]
+    results = mutations.holding(judgement.claim.id for judgement in published)
     return [*lines, *(_without(mutations, name, claims, results) for name in mutations.changes)]
 
 
@@ -240,7 +251,7 @@ def _without(mutations: Mutations, name: str, claims: Sequence[str], results: Se
     seeds = "one seed" if mutations.seeds == 1 else f"{mutations.seeds} seeds"
     line = (
         f"Without the mechanism ({name}: {mutations.changes[name]}; {seeds}) {counts[Effect.TURNS]} of "
-        f"{counts.total()} verdicts turn (worse, intervals apart), among them {held[Effect.TURNS]} of the "
+        f"{counts.total()} verdicts are clearly worse (intervals apart), among them {held[Effect.TURNS]} of the "
         f"{held.total()} published numbers and statements that hold"
     )
     others = [f"{counts[effect]} {words}" for effect, words in _NOT_COUNTED.items() if counts[effect]]
@@ -253,10 +264,9 @@ def _firm(result: Result) -> list[str]:
     if not rules:
         return []
     named = f"{', '.join(rules[:_QUOTED])}{f' and {len(rules) - _QUOTED} more' if len(rules) > _QUOTED else ''}"
-    line = (
-        f"No evidence, because no number of ours (at 0, a tenth or ten times its value) would turn the rule: {named}."
-    )
-    return [f"{line} Compare the measure with something on both sides, or say with `unturned` why nothing turns it."]
+    other = "(at 0, a tenth or ten times its value)"
+    line = f"No evidence, because no number of ours {other} would make the rule fail: {named}."
+    return [f"{line} Compare the measure with something on both sides, or say with `unturned` why none does."]
 
 
 def _counts(result: Result) -> str:
@@ -266,9 +276,10 @@ def _counts(result: Result) -> str:
         verdicts = ", ".join(
             f"{counts[verdict]} {_VERDICTS[verdict].verb}" for verdict in _VERDICTS if verdict in counts
         )
-        turned = f" ({result.turned(_of_kind(result, kind))} turn without the mechanism)" if result.mutations else ""
+        worse = result.turned(_of_kind(result, kind))
+        without = f" ({worse} clearly worse without the mechanism)" if result.mutations else ""
         noun, further, _ = _KINDS[kind]
-        parts.append(f"{counted(sum(counts.values()), noun)}{further}: {verdicts}{turned}")
+        parts.append(f"{counted(sum(counts.values()), noun)}{further}: {verdicts}{without}")
     return f"{'; '.join(parts)}."
 
 
@@ -281,12 +292,17 @@ def _quoted(head: str, statements: Sequence[Judgement], if_none: str, headline: 
         return main, claim.text.startswith("..."), -index  # documents end with conclusions
 
     chosen = sorted(sorted(range(len(statements)), key=order)[:_QUOTED])
-    quoted = [
-        f"“{textwrap.shorten(claim.text, _LONGEST, placeholder=' …')}” ({claim.where})"
-        for claim in (statements[index].claim for index in chosen)
-    ]
+    quoted = [_quotation(statements[index]) for index in chosen]
     more = len(statements) - _QUOTED
     return f"{head}: {'; '.join(quoted) or if_none}{f'; and {more} more' if more > 0 else ''}."
+
+
+def _quotation(judgement: Judgement) -> str:
+    """A statement in quotation marks, with its place, and with what weakens it: fitted settings, a verdict in doubt."""
+    claim = judgement.claim
+    short = textwrap.shorten(claim.text, _LONGEST, placeholder=" …")
+    doubt = f" {words.NOT_SURE}" if words.doubtful(judgement) else ""
+    return f"“{short}” ({claim.where}){_FITTED.get(claim.kind, '')}{doubt}"
 
 
 # --- published numbers beside ours ----------------------------------------------------------------
@@ -321,6 +337,8 @@ def _cell(judgement: Judgement | None, mutations: Mutations | None) -> Cell:
     both = f"published {words.published(claim)}; ours {words.ours(judgement)}"
     title = f"{both} ({words.deviation(judgement)}): {words.verdict(judgement)}"
     lines: list[Sentence] = [words.bare(claim), [f"{mine} ", _symbol(judgement, mutations)]]
+    if words.doubtful(judgement):
+        lines.append(words.NOT_SURE)
     return Judged(lines, "" if tone == "soft" else tone, title)
 
 
@@ -330,7 +348,7 @@ def _symbol(judgement: Judgement, mutations: Mutations | None) -> Phrase:
     stays = (
         mutations is not None
         and mutations.turned_by(judgement.claim.id) == []
-        and judgement.verdict is not Verdict.NOT_RUN
+        and judgement.verdict not in {Verdict.NOT_RUN, Verdict.OPEN}
     )
     return Phrase(f"{meaning.symbol}{RING if stays else ''}", meaning.tone, words.verdict(judgement))
 
@@ -348,14 +366,15 @@ def _statements(result: Result) -> Iterator[Block]:
     for judgement in result.judgements:
         claim = judgement.claim
         if claim.cell is None:
-            text = Phrase(claim.text, "words", words.tolerance(claim))
-            numbers = [_prose(words.published(claim)), _prose(words.ours(judgement)), _symbol(judgement, mutations)]
-            rows.append(
-                [claim.where, text, *numbers, *(_mutated_verdict(judgement, name, mutations) for name in names)]
-            )
+            verdict: list[Words] = [_symbol(judgement, mutations)]
+            if words.doubtful(judgement):
+                verdict.append(f" {words.NOT_SURE}")
+            ours = _prose(words.ours(judgement))
+            without = (_mutated_verdict(judgement, name, mutations) for name in names)
+            rows.append([claim.where, _prose(claim.text), _stated(claim), ours, verdict, *without])
     heads = ["where", "what", "published, or the rule", "ours", "verdict", *(f"without: {name}" for name in names)]
     if rows:
-        yield Section("Numbers and statements of the text", _table(heads, rows), level=3)
+        yield Section("Numbers and statements of the text", _table(heads, rows, "prose"), level=3)
 
 
 def _mutated_verdict(judgement: Judgement, name: str, mutations: Mutations | None) -> Phrase:
@@ -369,18 +388,19 @@ def _mutated_verdict(judgement: Judgement, name: str, mutations: Mutations | Non
 
 
 def _differences(result: Result) -> dict[str, list[Block]]:
-    """A row for each reason: twenty cells that share a reason have one row."""
+    """A row for each reason: twenty cells that share a reason to the last number have one row."""
     groups: dict[tuple[object, ...], list[Judgement]] = {}
     for judgement in words.differences(result.judgements):
         claim = judgement.claim
-        key = (claim.cell[0], claim.group, judgement.verdict, judgement.backing) if claim.cell else (claim.id,)
+        key = (claim.cell[0] if claim.cell else claim.id, judgement.verdict, words.reason(judgement))
         groups.setdefault(key, []).append(judgement)
     if not groups:
         return {"Differences": [Paragraph("Nowhere: every claim that was run agrees.")]}
     rows: list[list[Cell]] = []
     for group in groups.values():
         first = group[0]
-        rows.append([first.claim.where, _claims_of_group(group), _symbol_and_name(first.verdict), words.reason(first)])
+        verdict = _symbol_and_name(first.verdict)
+        rows.append([first.claim.where, _claims_of_group(group), verdict, words.reason(first)])
     backed = Counter(judgement.backing for group in groups.values() for judgement in group)
     reasons = "; ".join(
         f"{counted(backed[backing], 'reason')} {text}" for backing, text in _BACKING.items() if backing in backed
@@ -393,7 +413,8 @@ def _claims_of_group(group: Sequence[Judgement]) -> str:
     """The claims that share a reason."""
     first = group[0].claim
     if first.cell is None:
-        return f"{first.text}: published {words.published(first)}; ours {words.ours(group[0])}"
+        rule = "" if first.agrees is None else f"rule: {first.in_words or first.agrees.text}"
+        return f"{first.text}: {rule or f'published {words.published(first)}'}; ours {words.ours(group[0])}"
     cells = []
     for judgement in group:
         measure = words.measured(judgement)
@@ -431,7 +452,7 @@ def _behind(result: Result) -> Iterator[Block]:
         "agrees",
         "same trend",
         "rule that backs the reason",
-        "turned by another number of ours",
+        "fails with another number of ours",
     )
     yield _folded("Tolerances and rules", _table(columns_of_rules, rules, "prose"))
     measures: _Rows = [
@@ -450,10 +471,9 @@ def _notes_on_numbers(seeds: int) -> list[str]:
     sure = "Verdicts are computed from these means; “not sure”: another value inside the interval changes the verdict."
     if seeds == 1:
         return ["One seed: there are no intervals, and it is unknown how much a number varies between seeds."]
-    if seeds < SHOWN_FROM:
-        few = "Two seeds: our numbers have no intervals, which would be too wide to help. Run --seeds 5 or --full."
-        return [few, sure]
-    return ["Our numbers are means over seeds ± the half-width of their 95 % interval (Student's t).", sure]
+    means = "Our numbers are means over seeds ± the half-width of their 95 % interval (Student's t)"
+    few = ", which of two seeds is 12.7 standard errors. Run --seeds 5 or --full" if seeds == _FEW else ""
+    return [f"{means}{few}.", sure]
 
 
 def _claim(judgement: Judgement) -> list[Cell]:
@@ -463,12 +483,13 @@ def _claim(judgement: Judgement) -> list[Cell]:
 
 def _rules(claim: Claim) -> list[Cell]:
     """The tolerance and the rules by which a claim was judged."""
-    weaker = (rule.text if rule else "" for rule in (claim.trend, claim.because))
-    return [claim.id, claim.agrees.text if claim.agrees else words.tolerance(claim), *weaker]
+    agrees = words.published(claim) if claim.agrees else words.tolerance(claim)
+    trend = f"{claim.trend_in_words or 'rule'}: {claim.trend.text}" if claim.trend else ""
+    return [claim.id, agrees, trend, claim.because.text if claim.because else ""]
 
 
 def _turned(judgement: Judgement, firm: Collection[str]) -> str:
-    """Whether some number of ours would turn the rules that hold, and if none does, why."""
+    """Whether some number of ours would make the rules that hold fail, and if none does, why."""
     if judgement.verdict is Verdict.NOT_RUN:
         return NOTHING
     return judgement.claim.unturned or "no" if judgement.claim.id in firm else "yes"

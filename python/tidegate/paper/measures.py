@@ -83,6 +83,11 @@ class Measure:
 
         >>> Measure.of([0.1, 0.2, 0.3], "s").show(), Measure.exact(6244, "packets").show()
         ('0.200 ± 0.248 s', '6244 packets')
+
+        What floats lose is no interval:
+
+        >>> Measure(Interval(50.0, 1e-14, 3), "ms").show()
+        '50 ms'
         """
         number = self.number(digits)
         return f"{number} {self.unit}" if self.unit and self.value.count else number
@@ -93,7 +98,7 @@ class Measure:
         if not value.count:
             return "no value"
         places = decimals(value.mean, digits)
-        if not value.half or value.count < SHOWN_FROM:
+        if not value.half or value.half < _ROUNDING * abs(value.mean):
             return f"{value.mean:.{places}f}"
         # two significant digits of the half-width, but at most nine decimals
         places = max(places, min(9, 1 - math.floor(math.log10(value.half))))
@@ -116,7 +121,7 @@ class Quantity(Generic[T]):
         """The measure over runs, one run a seed.
 
         >>> Quantity(len, "letters").over(["ab", "abcd"]).show(), Quantity(len).over([]).show()
-        ('3 letters', 'no value')
+        ('3 ± 13 letters', 'no value')
         """
         return Measure.of(map(self.take, runs), self.unit, self.about)
 
@@ -130,8 +135,8 @@ class Quantity(Generic[T]):
         return Measure.of((self.take(run) - self.take(paired) for run, paired in pairs), self.unit, about)
 
 
-SHOWN_FROM = 3
-"""Number of values from which on an interval is shown: that of two is ± 12.7 standard errors, too wide to help."""
+_ROUNDING = 1e-9
+"""Half-width, as a share of the mean, below which values differ only by what sums of floats lose."""
 
 
 def decimals(value: float, minimum: int = 0) -> int:

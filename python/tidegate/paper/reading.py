@@ -93,7 +93,8 @@ class _Reader:
         if isinstance(claim, StatementClaim):
             judged |= self._rules(claim, path)
             agrees = self._rule(claim.agrees, (*path, "agrees"))
-            return Claim(claim.id, claim.where, claim.text, agrees=agrees, **judged)
+            in_words = claim.in_words or ""
+            return Claim(claim.id, claim.where, claim.text, agrees=agrees, in_words=in_words, **judged)
         return Claim(
             claim.id,
             claim.where,
@@ -154,8 +155,14 @@ class _Reader:
             "trend": self._trend(
                 with_trend and with_trend.trend, (*trend_path, "trend"), _fill(table.measure, filled), **filled
             ),
+            "trend_in_words": _fill((with_trend and with_trend.trend_in_words) or "", filled),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
-            "because": self._rule(with_reason and with_reason.because, (*reason_path, "because"), **filled),
+            "because": self._rule(
+                with_reason and (with_reason.because or with_reason.open),
+                (*reason_path, "because" if with_reason and with_reason.because else "open"),
+                **filled,
+            ),
+            "open": self._rule(with_reason and with_reason.open, (*reason_path, "open"), **filled),
             "note": self._phrase(with_note and with_note.note, (*note_path, "note"), **filled),
         }
         column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
@@ -205,7 +212,9 @@ class _Reader:
         self._check_reason(judged, path)
         return {
             "trend": self._trend(judged.trend, (*path, "trend"), measure),
-            "because": self._rule(judged.because, (*path, "because")),
+            "trend_in_words": judged.trend_in_words or "",
+            "because": self._rule(judged.because or judged.open, (*path, "because" if judged.because else "open")),
+            "open": self._rule(judged.open, (*path, "open")),
             "reason": self._phrase(judged.reason, (*path, "reason")),
             "note": self._phrase(judged.note, (*path, "note")),
         }
@@ -213,6 +222,8 @@ class _Reader:
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:
         if judged.because is not None and judged.reason is None:
             self._add_problem((*path, "because"), "this rule has no reason to confirm; give reason as well")
+        if judged.open is not None and judged.reason is None:
+            self._add_problem((*path, "open"), "there is no reason, which says what setting decides; give it as well")
 
     def _trend(self, text: str | None, path: KeyPath, measure: str | None, **filled: str) -> Expression | None:
         """A weaker rule; that of a number has to speak of it."""

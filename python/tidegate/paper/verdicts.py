@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ class Verdict(enum.StrEnum):
     TREND = "same trend"
     """The claim does not agree, but the rule of its trend holds."""
     DIFFERS = "differs"
+    OPEN = "cannot be told"
+    """A setting that the document does not state decides whether the claim agrees."""
     NOT_RUN = "not run"
     """A quick run does not measure the claim, or something that it needs is not installed."""
 
@@ -85,12 +88,16 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
         return Judgement(claim, Verdict.NOT_RUN, {}, reason=lacks)
     values = {name: measure.value for name, measure in measures.items()}
     truth, deviation, undefined, used = _decide(claim, values, measures)
-    if truth.holds:
+    opened = None if claim.open is None else _truth_of(claim.open, values)[0]
+    if truth.holds and not (opened is not None and opened.holds):
         note = "" if claim.note is None else _filled(claim.note, values, measures)
         return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, note)
     trend, no_trend = (None, "") if claim.trend is None else _truth_of(claim.trend, values)
-    verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
-    sure = truth.sure and (trend is None or trend.sure)
+    if opened is not None and opened.holds:
+        verdict, sure = Verdict.OPEN, opened.sure
+    else:
+        verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
+        sure = truth.sure and (trend is None or trend.sure)
     backing = Backing.UNKNOWN if claim.reason is None else Backing.UNCHECKED
     no_backing = ""
     if claim.because is not None:
@@ -128,7 +135,7 @@ def _decide(
 def _names(claim: Claim) -> Iterator[str]:
     """Names of all measures in the claim's rules and reason, whether this judgement needs them or not."""
     phrases = [part for phrase in (claim.reason, claim.note) if phrase is not None for part in phrase.parts]
-    for rule in (claim.agrees, claim.trend, claim.because, *phrases):
+    for rule in (claim.agrees, claim.trend, claim.because, claim.open, *phrases):
         yield from rule.names if isinstance(rule, Expression) else ()
 
 
@@ -189,12 +196,21 @@ def filled(phrase: Phrase, measures: Mapping[str, Measure]) -> str:
 
 
 def _filled(phrase: Phrase, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
-    return "".join(part if isinstance(part, str) else _part_text(part, values, measures) for part in phrase.parts)
+    following = [*phrase.parts[1:], ""]
+    return "".join(
+        part if isinstance(part, str) else _part_text(part, after, values, measures)
+        for part, after in zip(phrase.parts, following, strict=True)
+    )
 
 
-def _part_text(part: Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
+def _part_text(
+    part: Expression, after: str | Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]
+) -> str:
     if part.is_measure and part.names[0] in measures:
-        return measures[part.names[0]].show()
+        measure = measures[part.names[0]]
+        # "{rate} packets a second" has the unit already
+        named = measure.unit and isinstance(after, str) and re.match(rf"\s{re.escape(measure.unit)}(?!\w)", after)
+        return measure.number() if named else measure.show()
     try:
         if part.kind == "truth":
             return "yes" if part.truth(values).holds else "no"

@@ -9,14 +9,16 @@ from tidegate.paper.claims import Claim, PublishedTable
 from tidegate.paper.measures import CellValue, Measure, Table
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
+NOT_SURE = "(not sure)"
+"""Stands beside a verdict that more seeds could change."""
 ByCell = Mapping[tuple[str, str, str], Judgement]
 """Judgements by table, row and column."""
 
 
 def published(claim: Claim) -> str:
-    """The document's number with unit and spread, or the rule made from its words."""
+    """The document's number with unit and spread, or the rule made from its words: as a sentence, then as code."""
     if claim.published is None:
-        return f"rule: {claim.agrees.text}" if claim.agrees else ""
+        return f"{claim.in_words or 'rule'}: {claim.agrees.text}" if claim.agrees else ""
     sigma = "" if claim.sigma is None else f" (\N{GREEK SMALL LETTER SIGMA} {claim.sigma:g})"
     return f"{bare(claim, ' to ')}{sigma} {claim.unit}".strip()
 
@@ -66,27 +68,31 @@ def tolerance(claim: Claim) -> str:
 
 def verdict(judgement: Judgement) -> str:
     """The verdict, and whether more seeds could change it."""
+    return f"{judgement.verdict} {NOT_SURE}" if doubtful(judgement) else str(judgement.verdict)
+
+
+def doubtful(judgement: Judgement) -> bool:
+    """Whether a value inside the intervals gives another verdict."""
     # with one seed there are no intervals and no verdict is sure; the page says so once
     spread = all(measure.value.half is not None for measure in judgement.ours.values())
-    return f"{judgement.verdict} (not sure)" if judgement.sure is False and spread else str(judgement.verdict)
+    return judgement.sure is False and spread
 
 
 def reason(judgement: Judgement) -> str:
     """The rule of the trend, the reason and its backing; or what must be installed to run the claim."""
     claim = judgement.claim
-    rule = "" if claim.because is None else claim.because.text
     text = judgement.reason
     match judgement.backing:
         case Backing.CONFIRMED:
-            text += f" (Confirmed: {rule} holds.)"
+            text += " (Confirmed by what was measured.)"
         case Backing.REFUTED:
-            text += f" (Not confirmed: {rule} does not hold.)"
+            text += " (Not confirmed by what was measured.)"
         case Backing.UNCHECKED:
-            text += " (Reason not checked.)"
+            text += " (Not checked.)"
         case Backing.UNKNOWN:
             text = "No reason known."
     if judgement.verdict is Verdict.TREND and claim.trend is not None:
-        text = f"Same trend: {claim.trend.text} holds. {text}"
+        text = f"Same trend: {claim.trend_in_words or f'{claim.trend.text} holds'}. {text}"
     return f"{text} [{judgement.undefined}]".strip() if judgement.undefined else text
 
 
@@ -103,7 +109,7 @@ def row(judgement: Judgement) -> list[str]:
 
 def differences(judgements: Iterable[Judgement]) -> list[Judgement]:
     """Judgements that do not agree, the worst first."""
-    order = [Verdict.DIFFERS, Verdict.TREND]
+    order = [Verdict.DIFFERS, Verdict.OPEN, Verdict.TREND]
     return sorted((j for j in judgements if j.verdict in order), key=lambda judgement: order.index(judgement.verdict))
 
 

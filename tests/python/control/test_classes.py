@@ -9,6 +9,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import tidegate
 from tidegate import Controller, InputError, Limits, Media, Run, Scenario
 from tidegate.control import classes
 from tidegate.control.contenders import contenders
+from tidegate.control.registry import choose
 from tidegate.output import progress
 from tidegate.runs import engine, pool
 from tidegate.runs.jobs import by_processes
@@ -380,3 +382,11 @@ def test_values_that_are_made_anew_count_in_the_hash_even_at_the_address_of_a_fr
 
     assert of(1, 2, 3, 4) == of(1, 2, 3, 4)
     assert len({of(1, 2, 3, 4), of(1, 5, 3, 4), of(1, 2, 5, 4), of(1, 2, 3, 5)}) == 4
+
+
+def test_runs_in_several_threads_wait_for_the_whole_of_a_file(tmp_path: Path) -> None:
+    slow = "import time\ntime.sleep(0.2)\n" + CELL.format(extra="", more="")
+    (tmp_path / "slow.py").write_text(slow, "utf-8")
+    with ThreadPoolExecutor(4) as threads:
+        choices = list(threads.map(lambda _: choose("python:slow.py:Mine", tmp_path), range(4)))
+    assert len({id(choice.made_by) for choice in choices}) == 1

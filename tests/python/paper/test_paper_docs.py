@@ -9,7 +9,8 @@ import pytest
 
 from papers import PaperStudy
 from support import ROOT
-from tidegate.paper import document
+from tidegate.output.document import Section, Table, plain_text
+from tidegate.paper import document, words
 
 PAGES = ("burmeister2001", "hermanns2013", "hoang2017", "lissah2019", "vardhan")
 MARKED = re.compile(
@@ -33,3 +34,27 @@ def test_a_page_has_the_counts_of_a_quick_run(key: str) -> None:
 def test_no_other_line_of_a_page_counts_claims(key: str) -> None:
     text = MARKED.sub("", (ROOT / "docs" / f"{key}.md").read_text("utf-8"))
     assert re.findall(r"\b\d+ (?:of its |of \d+ )?(?:claims|verdicts|statements|results)\b", text) == []
+
+
+@pytest.mark.parametrize("key", PAGES)
+def test_a_reason_stands_only_beside_cells_of_its_own_numbers(key: str) -> None:
+    result = PaperStudy(key).result()
+    ((_, (rows, _)),) = document._differences(result).items()
+    assert isinstance(rows, Table)
+    assert {row.cells[-1] for row in rows.rows} == {words.reason(j) for j in words.differences(result.judgements)}
+
+
+def test_what_is_not_sure_is_text_and_a_rule_is_a_sentence_before_its_code() -> None:
+    result = PaperStudy("hermanns2013").result()
+    (statements,) = [block for block in document._statements(result) if isinstance(block, Section)]
+    (table,) = statements.blocks
+    assert isinstance(table, Table)
+    shown = {plain_text(row.cells[1]): row.cells for row in table.rows}  # type: ignore[arg-type]
+    doubtful = [judgement for judgement in result.judgements if words.doubtful(judgement) and not judgement.claim.cell]
+    assert doubtful
+    for judgement in doubtful:
+        assert words.NOT_SURE in plain_text(shown[judgement.claim.text][4])  # type: ignore[arg-type]
+    for judgement in result.judgements:
+        if judgement.claim.agrees is not None:
+            rule = plain_text(shown[judgement.claim.text][2])  # type: ignore[arg-type]
+            assert rule == f"{judgement.claim.in_words or 'rule'}: {judgement.claim.agrees.text}"

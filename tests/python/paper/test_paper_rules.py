@@ -286,11 +286,30 @@ def test_verdicts_on_statements() -> None:
     assert list(statement(1, 2).ours) == ["x.a", "x.b"]
 
 
+def test_what_an_unstated_setting_decides_cannot_be_told() -> None:
+    open_rule: dict[str, Any] = {"open": Expression("x.b < 3"), "reason": Phrase.parse("The queue decides it.")}
+    untold = statement(4, 2, **open_rule, because=Expression("x.b < 3"))
+    assert (untold.verdict, untold.backing, untold.unexplained) == (Verdict.OPEN, Backing.CONFIRMED, False)
+    assert untold.reason == "The queue decides it."
+    # neither agreement nor a trend tells it, where another value of the setting gives another verdict
+    assert statement(1, 2, **open_rule).verdict is Verdict.OPEN
+    assert statement(4, 2, **open_rule, trend=Expression("x.a > 3")).verdict is Verdict.OPEN
+    # where none does, the verdict is that of the other rules
+    assert statement(4, 5, **open_rule).verdict is Verdict.AGREES
+    assert statement(6, 5, **open_rule).verdict is Verdict.DIFFERS
+    assert statement(4, 2, 1.5, **open_rule).sure is False
+    assert [j.verdict for j in words.differences([statement(6, 5), untold, statement(1, 2)])] == [
+        Verdict.DIFFERS, Verdict.OPEN,
+    ]  # fmt: skip
+
+
 def test_what_backs_a_reason() -> None:
     reason: dict[str, Any] = {
-        "reason": Phrase.parse("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
+        "reason": Phrase.parse("It is {x.a}, {x.a} s, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
     }
-    text = "It is 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    text = (
+        "It is 4.00 ± 0.10 s, 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is a denominator and has the value 0)."
+    )
     assert statement(1, 2, **reason).backing is Backing.NEEDLESS
     assert statement(1, 2, **reason).reason == ""
     unchecked = statement(4, 2, 0.1, **reason)
@@ -298,10 +317,10 @@ def test_what_backs_a_reason() -> None:
     assert unchecked.reason == text
     backed = statement(4, 2, **reason, because=Expression("x.b < 3"))
     assert backed.backing is Backing.CONFIRMED
-    assert words.reason(backed).endswith("(Confirmed: x.b < 3 holds.)")
+    assert words.reason(backed).endswith("(Confirmed by what was measured.)")
     refuted = statement(4, 2, **reason, because=Expression("x.b < 2"))
     assert refuted.backing is Backing.REFUTED
-    assert words.reason(refuted).endswith("(Not confirmed: x.b < 2 does not hold.)")
+    assert words.reason(refuted).endswith("(Not confirmed by what was measured.)")
     undefined = statement(4, 2, **reason, because=Expression("none < 2"))
     assert (undefined.backing, undefined.undefined) == (Backing.REFUTED, "none has no value")
     assert [judgement.unexplained for judgement in (unchecked, backed, refuted, statement(4, 2), statement(1, 2))] == [

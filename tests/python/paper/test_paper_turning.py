@@ -100,7 +100,9 @@ def test_the_page_names_them(tmp_path: Path) -> None:
         ("share", "agrees")
     ]
     (line,) = [line for line in document.sentences(result) if line.startswith("No evidence")]
-    assert "(at 0, a tenth or ten times its value) would turn the rule: share (agrees). Compare the measure" in line
+    assert (
+        "(at 0, a tenth or ten times its value) would make the rule fail: share (agrees). Compare the measure" in line
+    )
     text = (result.save(tmp_path / "out") / "index.html").read_text("utf-8")
     assert "nothing is lost below the capacity: no factor changes 0" in text
 

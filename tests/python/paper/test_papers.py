@@ -77,7 +77,7 @@ def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
         text = text.replace(line, f'{line}\nkind = "{kind}"', 1)
     (folder / "paper.toml").write_text(text, "utf-8")
     result = paper.run(folder, seeds=1)
-    # six cells of the table are in sample; the cell of rate 8 is not
+    # six cells of the table are over fitted settings; the cell of rate 8 is not
     assert {str(kind): sum(counts.values()) for kind, counts in result.counts_by_kind.items()} == {
         "result": 5,
         "fitted": 6,
@@ -85,7 +85,7 @@ def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
         "own": 1,
     }
     counts = document.sentences(result)[0]
-    assert "6 published results, in sample: 6 agree;" in counts
+    assert "6 published results over fitted settings: 6 agree;" in counts
     assert "1 own claim: 1 differ" in counts
     assert json.loads(json.dumps(result.to_data()))["counts_by_kind"]["own"] == {"differs": 1}
 
@@ -225,15 +225,17 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
         mutations.Effect.UNCHANGED: 9,
     }
     lines = document.sentences(result)
-    assert "(1 turn without the mechanism)" in lines[0]
+    assert "(1 clearly worse without the mechanism)" in lines[0]
     assert lines[2].startswith("Holds only with the mechanism: “Twice the capacity offered")
-    assert lines[3].startswith("Holds, but is no evidence for the mechanism: “A packet of 1000 bytes")
+    assert lines[3].startswith(
+        "Holds, but is no evidence for the mechanism (not clearly worse without it): “A packet of"
+    )
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven verdicts that do not turn, and the legend
     assert text.count(document.RING) == 11 + 1
     assert (
-        "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn (worse, intervals apart)"
+        "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts are clearly worse (intervals apart)"
         in text
     )
     assert "Not counted: 1 better without the mechanism, 1 without a value then." in text

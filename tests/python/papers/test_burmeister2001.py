@@ -176,11 +176,10 @@ def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     by_claim = verdicts(result)
     differs = {name for name, verdict in by_claim.items() if verdict is Verdict.DIFFERS}
     # discarded feedback falls with the round-trip time in the document and rises here; suppression is not better here
-    assert {"discarded-falls", "rtt-suppression"} <= differs
+    assert "rtt-suppression" in differs
     assert {f"table5/{agent}/distributed.disc" for agent in ("A5", "A6", "A7", "A8")} <= differs
-    # besides these, the values of k from which the delay no longer rises, and the waits at 2 Mb/s, which no rule gives
-    expected = {"discarded-falls", "rtt-suppression", "threshold-of-k", "threshold-by-rtt", "wait-falls-with-loss"}
-    expected.add("multicast-where")
+    # besides these, the values of k from which nothing changes, and the waits at 2 Mb/s, which no rule gives
+    expected = {"rtt-suppression", "threshold-of-k", "threshold-by-rtt", "threshold-of-suppression", "multicast-where"}
     expected |= {f"table3/2 Mbps, {loss}/avpf.mwt" for loss in unicast.LOSSES}
     # a third off or more: two columns that seem to be swapped, and failures of a tenth of the losses or fewer in scenario 1
     cells = {tuple(name.split("/")[::2]) for name in differs if name.count("/") == 2 and name not in expected}
@@ -194,24 +193,21 @@ def test_what_must_agree_does(result: Result) -> None:
     by_claim = verdicts(result)
     required = [name for name in by_claim if name.startswith(("table1/", "table2/"))]
     required = [name for name in required if not name.startswith("table2/2 Mbps, senders 1, AVP 1,2/")]
-    required += ["multicast-congestion", "multicast-worst"]
+    required += ["multicast-no-loss", "multicast-byte-errors", "multicast-congestion", "multicast-worst"]
     required += ["exactly-five", "avp-rises-with-loss", "patience", "reports-with-rtt"]
     required += ["no-loss-no-more", "loss-no-more", "shared-half", "rtt-shared", "rtt-distributed"]
     required += [name for name in by_claim if name.startswith("table3/") and name.endswith("avp.mwt")]
-    assert len(required) == 2 * 54 - 3 + 2 + 4 + 5 + 6
+    assert len(required) == 2 * 54 - 3 + 4 + 4 + 5 + 6
     assert {by_claim[name] for name in required} == {Verdict.AGREES}
-    # a maximum over seeds has an interval, in which another verdict lies
+    # which setting has the maximum is luck
     sure = {judgement.claim.id: judgement.sure for judgement in result.judgements}
-    for name in ("multicast-no-loss", "multicast-byte-errors"):
-        assert (by_claim[name], sure[name]) == (Verdict.TREND, False)
     assert (by_claim["multicast-where"], sure["multicast-where"]) == (Verdict.DIFFERS, False)
 
 
-def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
-    columns = {name: verdict for name, verdict in verdicts(result).items() if "-column-" in name}
-    assert len(columns) == 18
-    # the value at which a column saturates varies by seed, and two columns of table 9 seem to be swapped
-    assert list(columns.values()).count(Verdict.AGREES) >= 11
+def test_suppression_and_delay_rise_with_k_and_l(result: Result) -> None:
+    rising = [name for name in verdicts(result) if name.endswith(("-with-k", "-with-l")) or name == "no-optimum"]
+    assert len(rising) == 6
+    assert {verdicts(result)[name] for name in rising} == {Verdict.AGREES}
     # measured suppression is near the printed numbers everywhere
     for table in ("table7", "table8", "table8-failures", "table10", "table11", "table12"):
         for number in dithering.LOSERS:

@@ -177,28 +177,20 @@ class DitheringResults(Part):
         """Measures that claims refer to, by name."""
         for (table, value, number), measure in self.cells.items():
             yield f"{table}/{value}/{number}", measure
-        correlation, step = "Spearman's rank correlation with k or l", "row of the first value within 5 % of the last"
+        correlation = "Spearman's rank correlation with k or l"
         for table, number in product(TABLES, LOSERS):
             printed = self.printed(table, number)
             if printed is None:
                 continue
             singles = self.singles(table, number)
             others = self.singles(table, {2: 3, 3: 2}.get(number, number))
-            steps = [saturation(values) for values in singles]
             for name, statistics, description in (
                 ("ours.rho", map(rho, singles), correlation),
-                ("ours.step", steps, step),
                 ("swapped", _deviations(others, printed), "rms deviation from the document, scenarios 2 and 3 swapped"),
                 ("rms", _deviations(singles, printed), "rms deviation from the document"),
             ):
                 yield f"{table}.{number}.{name}", Measure.median(statistics, "", f"{description}, median over runs")
-            for name, quantity, description in (
-                ("printed.rho", rho(printed), correlation),
-                ("printed.step", saturation(printed), step),
-                ("single.least", min(steps), "first row within 5 % of the last, minimum over runs"),
-                ("single.most", max(steps), "first row within 5 % of the last, maximum over runs"),
-            ):
-                yield f"{table}.{number}.{name}", Measure.exact(quantity, "", description)
+            yield f"{table}.{number}.printed.rho", Measure.exact(rho(printed), "", correlation)
 
     def tables(self) -> Iterator[Table]:
         """Comparisons of columns, and RFC 4585's l beside the document's."""

@@ -137,8 +137,6 @@ class ShareResults(Part):
             "share.none.others",
             Measure.median(others, "%", "maximum share over all other settings without losses"),
         )
-        largest = [float(share > most) for share, most in zip(stated, others, strict=True)]
-        yield "share.none.where", Measure.of(largest, "", "share of the seeds in which this is the largest")
         high = [run.share for key, run in self.done.items() if key[0] == "too much"]
         yield "share.too much", Measure.exact(max(high), "%", "maximum share with more losses")
         bound = Measure.exact(5 * EARLY_BOUND, "%", "share if an early packet follows each regular packet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ from tidegate.papers.hoang2017.fairness import (
     TCP_FLOWS,
     Shared,
 )
-from tidegate.papers.hoang2017.variants import ALL, READINGS, RECOMMENDED
+from tidegate.papers.hoang2017.variants import ALL, BY_PACKET, READINGS, RECOMMENDED
 from tidegate.runs import RunJob
 from tidegate.runs.pool import Job
 
@@ -47,6 +47,9 @@ CONFIGURATION = "2"
 
 MIN_RATE, MAX_RATE = 3e6, 10e6
 """Bounds of the rate, bit/s (table 7)."""
+
+SMALL = BY_PACKET[3_000]
+"""Packets of which 1000 last little longer than an RTCP interval, so that RRTCC hears of the network once."""
 
 JUDGED = {FIXED_THRESHOLD: "fair", ADAPTIVE: "adaptive"}
 """Controllers whose fairness claims refer to, with their prefix in measures."""
@@ -63,7 +66,8 @@ class Experiment(Base):
         jobs: dict[Any, Job[Any]] = {}
         for seed in plan.seeds:
             for configuration in CONFIGURATIONS:
-                jobs["call", THESIS.name, configuration, seed] = PairJob(THESIS, configuration, seed)
+                for variant in (THESIS, SMALL):
+                    jobs["call", variant.name, configuration, seed] = PairJob(variant, configuration, seed)
             for name, variant in ALL.items():
                 jobs["call", name, CONFIGURATION, seed] = PairJob(variant, CONFIGURATION, seed)
         # a run against TCP is two hundred times as long as a call
@@ -84,7 +88,8 @@ class Experiment(Base):
         shared: dict[Any, list[Shared]] = {key[1:]: group for key, group in runs.items() if key[0] == "tcp"}
         measures = dict(settings.measures(calls))
         for configuration, pairs in calls.items():
-            measures |= dict(_configuration(configuration, pairs))
+            measures |= dict(_configuration(configuration, pairs, runs["call", SMALL.name, configuration]))
+        measures |= dict(_both({name: variants[variant.name] for name, variant in BY_PACKET.items()}))
         measures |= dict(_run(calls[CONFIGURATION]))
         for name, pairs in variants.items():
             measures |= dict(_variant(name, pairs))
@@ -123,31 +128,64 @@ def _mean_of(pairs: Pairs, index: int, name: str, unit: str, description: str = 
     return Measure.of([getattr(pair[index], name) for pair in pairs], unit, description)
 
 
-def _configuration(configuration: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:
-    """Measures of figures 18 to 20."""
+def _rate(rates: Iterable[float], about: str) -> Measure:
+    """Measure of rates in bit/s, in Mbit/s and to a bit/s: sending times are whole nanoseconds."""
+    return Measure.of([round(rate / 1e6, 6) for rate in rates], "Mbit/s", about)
+
+
+def _configuration(configuration: str, pairs: Pairs, small: Pairs) -> Iterator[tuple[str, Measure]]:
+    """Measures of figures 18 to 20; `small` has calls with packets of 3 kB."""
     for index, sender in enumerate(("udp", "rrtcc")):
         yield (
             f"{sender}.loss.{configuration}",
             _mean_of(pairs, index, "ratio", "", "loss ratio, mean over the sender's reports"),
         )
         yield f"{sender}.lost.{configuration}", _mean_of(pairs, index, "loss", "", "share of all packets lost")
-        yield f"{sender}.rate.{configuration}", _mean_of(pairs, index, "rate", "bit/s", "mean sending rate")
-        yield f"{sender}.goodput.{configuration}", _mean_of(pairs, index, "goodput", "bit/s", "mean rate received")
+        rate, goodput = ([getattr(pair[index], name) for pair in pairs] for name in ("rate", "goodput"))
+        yield f"{sender}.rate.{configuration}", _rate(rate, "all bits sent over the time in which they were sent")
+        yield f"{sender}.goodput.{configuration}", _rate(goodput, "bits received over the time in which they were sent")
+    about = "RRTCC's sending rate with packets of 3 kB"
+    yield f"small.rate.{configuration}", _rate([rrtcc.rate for _, rrtcc in small], about)
+    # goodputs are nearer to RRTCC's line if these two have one sign
+    ahead = [udp.rate - rrtcc.rate for udp, rrtcc in pairs]
+    yield f"ahead.{configuration}", _rate(ahead, "UDP's sending rate less RRTCC's")
+    farther = max if np.mean(ahead) > 0 else min
+    below = [(udp.rate + rrtcc.rate) / 2 - farther(udp.goodput, rrtcc.goodput) for udp, rrtcc in pairs]
+    about = "middle of the two sending rates less the goodput that is farther from RRTCC's"
+    yield f"below.{configuration}", _rate(below, about)
 
     # with a mean rate r over a mean capacity C, at least 1 - C / r is lost
     half = [udp.carried / (1 - (1 - udp.carried / UDP_RATE) / 2) for udp, _ in pairs]
-    yield f"bound.rate.{configuration}", Measure.of(half, "bit/s", "maximum mean rate with half of UDP's loss")
+    yield f"bound.rate.{configuration}", _rate(half, "maximum mean rate with half of UDP's loss, over all packets")
+
+
+def _both(by_packet: Mapping[int, Pairs]) -> Iterator[tuple[str, Measure]]:
+    """Measures of the statement that RRTCC loses less at a rate just below UDP's, for each size of packets."""
+    fast = [
+        udp / rrtcc
+        for pairs in by_packet.values()
+        for udp, rrtcc in [[_mean_of(pairs, index, "ratio", "").value.mean for index in (0, 1)]]
+        if _mean_of(pairs, 1, "rate", "").value.mean >= 0.9 * UDP_RATE
+    ]
+    about = (
+        "maximum ratio of UDP's loss ratio to RRTCC's, over the sizes of packets with which RRTCC has 0.9 of UDP's rate"
+    )
+    yield "fast.ratio", Measure.exact(max(fast, default=float("nan")), "", about)
 
 
 def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
     """Measures of section 4.1, for its single configuration."""
     udp, rrtcc = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    yield "estimate", _mean_of(pairs, 1, "estimate", "bit/s", "mean of the final estimate A")
+    yield "estimate", _mean_of(pairs, 1, "estimate", "bit/s", "mean of the final estimate A over reports")
+    yield "udp.constant", _mean_of(pairs, 0, "rate", "bit/s", "UDP's sending rate")
     for sender, calls in (("udp", udp), ("rrtcc", rrtcc)):
         below = [float((call.ratios < 0.2).mean()) for call in calls]  # noqa: PLR2004
         yield f"{sender}.below20", Measure.of(below, "", "share of reports with a loss ratio below 20 %")
     for prefix, calls in (("", rrtcc), ("udp.", udp)):
         first, second = zip(*(_deviation_of_halves(call.ratios) for call in calls), strict=True)
+        calmer = float(np.mean([late < early / 2 for early, late in zip(first, second, strict=True)]))
+        about = "share of the runs whose loss ratio deviates less than half as much in the second half as in the first"
+        yield f"{prefix}calmer", Measure.exact(calmer, "", about)
         yield (
             f"{prefix}unrest.first",
             Measure.of(first, "", "deviation of the loss ratio in the first half of a run"),
@@ -175,7 +213,7 @@ def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
         "bound.ratio.idle",
         Measure.exact(at_idle, "", "the same maximum ratio on an idle network"),
     )
-    yield "carried", Measure.of([call.carried for call in udp], "bit/s", "mean capacity in UDP's runs")
+    yield "carried", _rate([call.carried for call in udp], "mean capacity in UDP's runs")
 
 
 def _deviation_of_halves(ratios: npt.NDArray[np.float64]) -> tuple[float, float]:
@@ -224,8 +262,9 @@ def _formulas(calls: Sequence[Call]) -> Iterator[tuple[str, Measure]]:
 
 
 def _variant(name: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:
-    for key, attribute, unit in (("loss", "ratio", ""), ("rate", "rate", "bit/s"), ("estimate", "estimate", "bit/s")):
-        yield f"variant.{name}.{key}", _mean_of(pairs, 1, attribute, unit)
+    yield f"variant.{name}.loss", _mean_of(pairs, 1, "ratio", "")
+    yield f"variant.{name}.rate", _rate([rrtcc.rate for _, rrtcc in pairs], "RRTCC's sending rate")
+    yield f"variant.{name}.estimate", _rate([rrtcc.estimate for _, rrtcc in pairs], "mean of A over reports")
     yield f"variant.{name}.udp", _mean_of(pairs, 0, "ratio", "")
 
 

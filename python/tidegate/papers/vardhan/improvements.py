@@ -33,6 +33,7 @@ IDLE = ("5s", "8s")
 IDLE_S = (5.0, 8.0)
 """`IDLE` in seconds."""
 LOSS = "1%"
+"""Share of packets lost where they are; it also stands for a congested network."""
 _HEADERS = 44
 _LATER_S = 0.5
 """Five round trips: receive rates from before the change no longer count after that."""
@@ -77,6 +78,11 @@ def _data_limited(preset: str) -> Scenario:
     schedule = [("0s", MEDIA_RATE), (begin, LITTLE), (end, MEDIA_RATE)]
     video = {"source": "cbr", "schedule": schedule, "packet_size": Size(PACKET - 2 * _HEADERS)}
     return _run("vardhan-limited", preset, PACKET, until="12s", video=video, max_rate=MEDIA_RATE)
+
+
+def _congested(steady: Callable[[str], Scenario], preset: str) -> Scenario:
+    """The scenario with lost packets, which stand for a congested network."""
+    return steady(preset).with_changes({"links.path.loss": LOSS})
 
 
 def _lossy(size: int) -> Scenario:
@@ -143,6 +149,14 @@ class Rates:
         """Time from the end of `IDLE` until X allows the media's rate again, s; 0 if it always does."""
         return 0.0 if self.minimum(*IDLE_S) >= MEDIA_RATE else self.reaches(IDLE_S[1])
 
+    def mean(self, begin: float, end: float) -> float:
+        """Mean X between two times, bit/s; NaN if the sender has none."""
+        if not len(self.x):
+            return float("nan")
+        edges = np.concatenate([[begin], self.at[(self.at > begin) & (self.at < end)], [end]])
+        in_force = np.maximum(np.searchsorted(self.at, edges[:-1], side="right") - 1, 0)
+        return float((self.x[in_force] * np.diff(edges)).sum() / (end - begin))
+
     def idle(self) -> npt.NDArray[np.float64]:
         """X in packets a round trip before the first nofeedback timeout of the silence and at each; NaN without."""
         # the last feedback on sent packets arrives a round trip after the begin of the silence
@@ -159,6 +173,10 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
     for rules in RULES:
         jobs["improvements", "idle", rules] = Then(RunJob(_steady(rules), 1), Rates.from_run)
         jobs["improvements", "limited", rules] = Then(RunJob(_data_limited(rules), 1), Rates.from_run)
+    for rules, seed in product(RULES, seeds):
+        for name, steady in (("idle", _steady), ("limited", _data_limited)):
+            job = RunJob(_congested(steady, rules), seed)
+            jobs["improvements", f"congested {name}", rules, seed] = Then(job, Rates.from_run)
     for seed, size in product(seeds, (PACKET, SHORT)):
         jobs["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.from_run)
     return jobs
@@ -204,6 +222,14 @@ class RuleResults:
                 Measure.exact(limited.recovery_s(), "s", "time until X reaches the media's rate again"),
             )
         runs = group_seeds(self.done)
+        for rules in RULES:
+            about = "minimum of X over the media's rate while data-limited, with 1 % of the packets lost"
+            least = Quantity[Rates](lambda run: run.minimum(IDLE_S[0] + _LATER_S, IDLE_S[1]) / LITTLE, "", about)
+            yield f"congested.{rules}.least", least.over(runs["improvements", "congested limited", rules])
+        old, new = (runs["improvements", "congested idle", rules] for rules in RULES)
+        after = Quantity[Rates](lambda run: run.mean(IDLE_S[1], IDLE_S[1] + 1) / 1e6, "Mbit/s")
+        about = "mean X of RFC 5348 less that of RFC 3448 in the second after silence, with 1 % of the packets lost"
+        yield "congested.gain", after.less(new, old, about)
         for size in (PACKET, SHORT):
             for name, take in (("rate", _sent), ("equation", _equation(size)), ("printed", _printed(size))):
                 yield f"lossy.{size}.{name}", Quantity(take, "bit/s").over(runs["improvements", size])

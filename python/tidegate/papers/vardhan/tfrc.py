@@ -16,6 +16,7 @@ from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
+from tidegate.units import Rate
 
 ROWS = {
     "256 kb/s, 30": ("256kbps", 30),
@@ -209,8 +210,10 @@ class TfrcResults:
                 yield f"scan2/{row}/{name}/most", Measure.exact(max(means), unit)
             stated = self.column("bottleneck of 2 Mb/s, as stated", row, "tfrc.received", "packets")
             yield f"stated2/{row}/tfrc.received", stated
-            smoother = [pair.variation["tcp"] - pair.variation["tfrc"] for pair in as_found]
-            yield f"smooth/{row}", Measure.of(smoother, "", "variation of TCP's rate less that of TFRC's rate")
+            smoother = [pair.variation["tfrc"] / pair.variation["tcp"] for pair in as_found]
+            yield f"smooth/{row}", Measure.of(smoother, "", "variation of TFRC's rate over that of TCP's rate")
+            offered = Rate.parse(ROWS[row][0]) * float(scenarios.END.removesuffix("s")) / 8000
+            yield f"table2/{row}/tfrc.offered", Measure.exact(offered, "packets", "the application's rate times 100 s")
             for label in SCAN:
                 yield f"scan2/{label}/{row}/jain", self.over(label, row, _jain)
             yield f"table2/{row}/jain", self.over("as found", row, _jain)
@@ -226,6 +229,9 @@ class TfrcResults:
             yield f"{prefix}.data", Measure.exact(voice.data.sent, "packets")
             # over the packets that the application made: 50 a second from 0.1 s on
             yield f"{prefix}.carried", Measure.exact(voice.data.received / (50 * (float(time) - 0.1)))
+        # 160 bytes of voice in packets of 192 beside UDP of 100 kb/s, over 150 kb/s
+        about = "share that a voice carries which does not yield: the capacity over what both senders offer"
+        yield "table3.competing/unyielding", Measure.exact(150 / (64 * 192 / 160 + 100), "", about)
         for time, (name, table) in product(VIDEO_TIMES, (("found", "table4"), ("rfc5348", "table4.rfc5348"))):
             yield from _count_measures(f"{table}/{time}/tfrc", self.done["tfrc video", name, time].count)
 
