@@ -190,8 +190,8 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
             controller("sprout", f"python:{BLIND}:Blind"),
             # of both Sprouts; and of the forecast itself, which is noted with each report
             constructed=(
-                *("rate-limited-sources", "cure-*"),
-                *("tick", "false-congestion", "forecast*", "file-transfer", "not-enough-data"),
+                "cure-*",
+                *("tick", "forecast*", "file-transfer", "not-enough-data"),
             ),
         )
     },

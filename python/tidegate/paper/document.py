@@ -203,7 +203,7 @@ def _headline(result: Result) -> Iterator[list[Cell]]:
         verdict = Phrase(f"{meaning.symbol} {words.verdict(judgement)}{_FITTED.get(claim.kind, '')}", meaning.tone)
         # the code of its rule stands in the table of statements
         stated = _prose(claim.in_words) if claim.in_words else _stated(claim)
-        yield [_prose(f"{claim.text} ({claim.where})"), stated, _prose(words.ours(judgement)), verdict]
+        yield [_prose(f"{claim.text} ({claim.where})"), stated, _ours(judgement), verdict]
 
 
 def _stated(claim: Claim) -> Cell:
@@ -211,6 +211,12 @@ def _stated(claim: Claim) -> Cell:
     if claim.agrees is not None:
         return [f"{claim.in_words or 'rule'}: ", Phrase(claim.agrees.text, "code")]
     return _prose(f"{words.published(claim)} ({words.tolerance(claim)})")
+
+
+def _ours(judgement: Judgement) -> Phrase:
+    """The measured numbers, with what to know of a claim that agrees."""
+    note = f". {judgement.reason}" if judgement.verdict is Verdict.AGREES and judgement.reason else ""
+    return _prose(f"{words.ours(judgement)}{note}")
 
 
 def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
@@ -369,9 +375,8 @@ def _statements(result: Result) -> Iterator[Block]:
             verdict: list[Words] = [_symbol(judgement, mutations)]
             if words.doubtful(judgement):
                 verdict.append(f" {words.NOT_SURE}")
-            ours = _prose(words.ours(judgement))
             without = (_mutated_verdict(judgement, name, mutations) for name in names)
-            rows.append([claim.where, _prose(claim.text), _stated(claim), ours, verdict, *without])
+            rows.append([claim.where, _prose(claim.text), _stated(claim), _ours(judgement), verdict, *without])
     heads = ["where", "what", "published, or the rule", "ours", "verdict", *(f"without: {name}" for name in names)]
     if rows:
         yield Section("Numbers and statements of the text", _table(heads, rows, "prose"), level=3)

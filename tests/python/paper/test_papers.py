@@ -184,6 +184,7 @@ def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) 
     assert positions == sorted(positions)
     (idle,) = (judgement for judgement in result.judgements if judgement.claim.id == "idle-delay")
     assert (idle.verdict, words.reason(idle)) == (Verdict.AGREES, "By luck: 14 ms.")
+    assert "14 ms. By luck: 14 ms." in page, "beside the number"
     (folder / "paper.toml").write_text(text.replace('["full-delay", "share"]', '["full-dealy"]'), "utf-8")
     message = 'paper.toml:4: headline[1]: found "full-dealy"; there is no such claim; did you mean full-delay?'
     with pytest.raises(InputError, match=re.escape(message)):
