@@ -8,10 +8,9 @@ import re
 import pytest
 
 from papers import PaperStudy
-from support import ROOT, shared
+from support import ROOT
 from tidegate.output.document import Section, Table, plain_text
 from tidegate.paper import document, shipped, words
-from tidegate.paper.claims import Kind
 from tidegate.paper.reading import load
 
 PAGES = ("burmeister2001", "hermanns2013", "hoang2017", "lissah2019", "vardhan")
@@ -60,27 +59,8 @@ def test_what_is_not_sure_is_text_and_a_rule_is_a_sentence_before_its_code() -> 
             assert rule == f"{judgement.claim.in_words}: {judgement.claim.agrees.text}"
 
 
-@pytest.mark.parametrize("key", ["burmeister2001", "hermanns2013", "scream_l4s"])
+@pytest.mark.parametrize("key", shipped.names())
 def test_every_rule_has_a_sentence(key: str) -> None:
     claims = load(shipped.FOLDER / key).claims
     assert [claim.id for claim in claims if claim.agrees is not None and not claim.in_words] == []
     assert [claim.id for claim in claims if claim.trend is not None and not claim.trend_in_words] == []
-
-
-@pytest.mark.parametrize(
-    ("key", "file"),
-    [("burmeister2001", "burmeister2001-avpf-ns2"), ("hermanns2013", "hermanns2013-sprout-lte")],
-)
-def test_statements_are_quoted_to_the_letter(key: str, file: str) -> None:
-    text = (shared() / "seeds" / f"{file}.txt").read_text("utf-8")
-    # foot and head of a page stand inside some sentences of the draft
-    text = _letters(re.sub(r"Burmeister et al\..*?Simulations - ", "", text))
-    for claim in load(shipped.FOLDER / key).claims:
-        if claim.cell is None and claim.kind is not Kind.OWN:
-            for part in claim.text.split("..."):
-                assert _letters(part) in text, (claim.id, part)
-
-
-def _letters(text: str) -> str:
-    """Text without capitals, spaces, marks of emphasis and quotation marks."""
-    return re.sub(r"[\s*\\\u201c\u201d\u2019']", "", text).casefold()
