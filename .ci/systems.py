@@ -21,6 +21,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 RELEASES = ("bookworm", "trixie")
 RUST = "/usr/local/rust"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+WAYS = ("pip_index", "pip_trusted", "pip_default_timeout", "cargo_net", "cargo_registries", "http", "no_proxy")
+"""Variables that say how this machine reaches the registries begin so."""
 RUN = ["tidegate", "run", "home-broadband", "--set", "duration=5s", "--json"]
 PATH = f"{RUST}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -41,7 +43,7 @@ def inside(root: Path, command: Sequence[str], *, env: Mapping[str, str], folder
     mounts = f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && mkdir -p {root}{RUST}"
     mounts += f" && mount --bind -o ro {toolchain.strip()} {root}{RUST}" if env.get("WITH_RUST") else ""
     enter = f"exec chroot {root} /bin/sh -c {shlex.quote(f'cd {folder} && exec ' + shlex.join(command))}"
-    inherited = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "CARGO_NET", "http"))}
+    inherited = {key: value for key, value in os.environ.items() if key.lower().startswith(WAYS)}
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f"{mounts} && {enter}"],
         env={"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", **inherited, "PIP_CERT": CERTIFICATES, **env},
