@@ -109,8 +109,8 @@ def main() -> None:
     digests = {}
     for release in RELEASES:
         for file in [wheel, source] if release == RELEASES[0] else [wheel]:
-            root = work / f"{release}{''.join(file.suffixes[-1:])}"
             rust = file == source
+            root = work / f"{release}-{'source' if rust else 'wheel'}"
             make(root, release, ["python3-venv", *(["gcc", "libc6-dev"] if rust else [])])
             shutil.copy(file, root / file.name)
             env = {"WITH_RUST": "1"} if rust else {}
