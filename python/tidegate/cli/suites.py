@@ -18,7 +18,7 @@ from tidegate.cli.terminal import kept_runs, print_json, print_names, results_on
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from tidegate.suite import SuiteResult
+    from tidegate.suite import Suite, SuiteResult
 
 
 Name = Annotated[
@@ -115,6 +115,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
     extends = f" ({loaded.extends})" if loaded.extends else ""
     counts = f"{counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}"
     console().print(f"{suite}: {counts}{extends}", soft_wrap=True)
+    _say_what_is_hardly_judged(loaded)
 
 
 @suites.command()
@@ -174,7 +175,8 @@ def run(
     from tidegate.suite import SUITE_FILE, Plan, Suite
 
     with results_only():
-        plan = Plan.of(Suite.load(suite, traces=traces), names, seeds=seeds, cases=cases)
+        loaded = Suite.load(suite, traces=traces)
+        plan = Plan.of(loaded, names, seeds=seeds, cases=cases)
     out = Path(plan.suite.name) if out is None else out
     check_folder(out, SUITE_FILE, exchanged=False)
     say_what_code_of_a_suite_is_run(suite, plan.suite)
@@ -196,6 +198,7 @@ def run(
             f"\nwritten to {out}: index.html, scorecard.md, scores.csv, junit.xml, results/, runs.parquet/",
             soft_wrap=True,
         )
+    _say_what_is_hardly_judged(loaded)
     for case, program, seed, against in result.noisy:
         say(f"warning: {case}, {program}, seed {seed} is noisy: {against}")
     if result.resumed:
@@ -209,6 +212,11 @@ def run(
         reasons = [why for (_, name), why in result.troubles.items() if name == controller]
         if reasons and not any(name == controller for _, name in result.rows):
             raise InputError(f"{controller} fits no case: {reasons[0]}")
+
+
+def _say_what_is_hardly_judged(suite: Suite) -> None:
+    if suite.hardly_judged:
+        say(f"warning: {suite.hardly_judged}")
 
 
 def _data(result: SuiteResult) -> dict[str, object]:

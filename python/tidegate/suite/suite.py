@@ -133,6 +133,21 @@ class Suite:
         chosen = tuple(case for case in self.cases if any(fnmatchcase(case.name, glob) for glob in patterns))
         return replace(self, cases=chosen)
 
+    @property
+    def hardly_judged(self) -> str:
+        """Cases with less than a third of the rules of the case that has most, as a sentence; may be empty.
+
+        Rules name their cases by patterns, so that few of them are for a case of another name: it passes easily.
+        """
+        names = {
+            case.name: [rule.name for rule in self.rules if any(fnmatchcase(case.name, glob) for glob in rule.cases)]
+            for case in self.cases
+            if not case.not_run
+        }
+        most = max(map(len, names.values()), default=0)
+        few = [f"{case} ({', '.join(rules) or 'none'})" for case, rules in names.items() if 3 * len(rules) < most]
+        return f"few of {most} rules are for {'; '.join(few)}: rules name their cases by patterns" if few else ""
+
 
 def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
     for key, names in (("cases", [case.name for case in cases]), ("rules", [rule.name for rule in table.rules])):

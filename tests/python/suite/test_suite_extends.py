@@ -143,6 +143,16 @@ def test_show_and_check_say_what_is_different(tmp_path: Path, cli: Cli) -> None:
     assert "--toml: the option does not go with --json" in refused.err
 
 
+def test_a_case_for_which_there_are_few_rules_is_said(tmp_path: Path, cli: Cli) -> None:
+    new = '[[cases]]\nname = "{}"\nscenario = "rfc8867-5.1-variable-capacity"\nset = {{ duration = "2s", "flows.call.stop" = "2s" }}\n'
+    said = "few of 9 rules are for satellite (no-starvation): rules name their cases by patterns"
+    write(tmp_path, ours='extends = "rmcat"\n' + new.format("satellite"))
+    assert said in cli("suite", "check", "ours.toml").err
+    assert said in cli("suite", "run", "ours.toml", "fixed:1Mbps", "--cases", "satellite", "--seeds", "1").err
+    write(tmp_path, ours='extends = "rmcat"\n' + new.format("5.1-satellite"))
+    assert "few of" not in cli("suite", "check", "ours.toml").err
+
+
 def test_the_suite_of_the_page_that_extends_another_is_one(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
