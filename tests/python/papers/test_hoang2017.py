@@ -180,15 +180,16 @@ def test_its_verdicts() -> None:
     for agrees in (
         "below-20",
         "two-to-three-times",
-        "much-lower-loss",
         "better-when-slow",
         "goodput-trend",
     ):
         assert verdicts[agrees] is Verdict.AGREES
     assert verdicts["udp-wasteful"] is Verdict.TREND  # the document says it of all configurations
     # packets of 3 kB have the rate, those of 24 kB the loss, and none has both
-    for untold in ("estimate", "little-lower", "little-lower-1", "fluctuates-then-stable"):
+    for untold in ("same-rate-3", "little-lower-1"):
         assert verdicts[untold] is Verdict.OPEN
+    assert verdicts["little-lower"] is Verdict.TREND
+    assert verdicts["estimate"] is verdicts["fluctuates-then-stable"] is Verdict.DIFFERS
     assert verdicts["both"] is Verdict.AGREES
 
 
