@@ -39,9 +39,10 @@ def make(root: Path, release: str, packages: Sequence[str] = ()) -> None:
 
 def inside(root: Path, command: Sequence[str], *, env: Mapping[str, str], folder: str = "/") -> str:
     """Does a command in a system; returns what it prints."""
-    toolchain = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout
-    mounts = f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && mkdir -p {root}{RUST}"
-    mounts += f" && mount --bind -o ro {toolchain.strip()} {root}{RUST}" if env.get("WITH_RUST") else ""
+    mounts = f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev"
+    if env.get("WITH_RUST"):
+        toolchain = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout
+        mounts += f" && mkdir -p {root}{RUST} && mount --bind -o ro {toolchain.strip()} {root}{RUST}"
     enter = f"exec chroot {root} /bin/sh -c {shlex.quote(f'cd {folder} && exec ' + shlex.join(command))}"
     inherited = {key: value for key, value in os.environ.items() if key.lower().startswith(WAYS)}
     done = subprocess.run(

@@ -215,8 +215,8 @@ def run(
 
 
 def _say_what_is_hardly_judged(suite: Suite) -> None:
-    if suite.hardly_judged:
-        say(f"warning: {suite.hardly_judged}")
+    if sentence := suite.hardly_judged:
+        say(f"warning: {sentence}")
 
 
 def _data(result: SuiteResult) -> dict[str, object]:

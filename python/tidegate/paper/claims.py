@@ -309,8 +309,6 @@ class Claim:
     because: Expression | None = None
     open: Expression | None = None
     reason: Phrase | None = None
-    group: str = ""
-    """Key of the reason in the paper's file; cells of a table may share one."""
     unturned: str = ""
     """Why no number of ours turns the rule that holds; empty if one does."""
     note: Phrase | None = None

@@ -157,12 +157,7 @@ class _Reader:
             ),
             "trend_in_words": _fill((with_trend and with_trend.trend_in_words) or "", filled),
             "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
-            "because": self._rule(
-                with_reason and (with_reason.because or with_reason.open),
-                (*reason_path, "because" if with_reason and with_reason.because else "open"),
-                **filled,
-            ),
-            "open": self._rule(with_reason and with_reason.open, (*reason_path, "open"), **filled),
+            **self._backing(with_reason, reason_path, **filled),
             "note": self._phrase(with_note and with_note.note, (*note_path, "note"), **filled),
         }
         column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
@@ -182,7 +177,6 @@ class _Reader:
             unturned=with_unturned.unturned if with_unturned else "",
             quick=nearest("quick")[1].quick,
             kind=Kind(with_kind.kind if with_kind else "result"),
-            group=".".join(map(str, (*reason_path, "reason"))) if with_reason else "",
             cell=(table.id, row, head.name),
             **rules,
         )
@@ -213,11 +207,18 @@ class _Reader:
         return {
             "trend": self._trend(judged.trend, (*path, "trend"), measure),
             "trend_in_words": judged.trend_in_words or "",
-            "because": self._rule(judged.because or judged.open, (*path, "because" if judged.because else "open")),
-            "open": self._rule(judged.open, (*path, "open")),
+            **self._backing(judged, path),
             "reason": self._phrase(judged.reason, (*path, "reason")),
             "note": self._phrase(judged.note, (*path, "note")),
         }
+
+    def _backing(self, judged: Judged | None, path: KeyPath, **filled: str) -> dict[str, Expression | None]:
+        """Rules that confirm a reason: `open`, which does so itself where no `because` is given, and `because`."""
+        if judged is None:
+            return {}
+        opened = self._rule(judged.open, (*path, "open"), **filled)
+        because = self._rule(judged.because, (*path, "because"), **filled)
+        return {"open": opened, "because": because or opened}
 
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:
         if judged.because is not None and judged.reason is None:

@@ -89,12 +89,13 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     values = {name: measure.value for name, measure in measures.items()}
     truth, deviation, undefined, used = _decide(claim, values, measures)
     opened = None if claim.open is None else _truth_of(claim.open, values)[0]
-    if truth.holds and not (opened is not None and opened.holds):
+    untold = opened if opened is not None and opened.holds else None
+    if truth.holds and untold is None:
         note = "" if claim.note is None else _filled(claim.note, values, measures)
         return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, note)
     trend, no_trend = (None, "") if claim.trend is None else _truth_of(claim.trend, values)
-    if opened is not None and opened.holds:
-        verdict, sure = Verdict.OPEN, opened.sure
+    if untold is not None:
+        verdict, sure = Verdict.OPEN, untold.sure
     else:
         verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
         sure = truth.sure and (trend is None or trend.sure)

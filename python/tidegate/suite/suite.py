@@ -140,7 +140,7 @@ class Suite:
         Rules name their cases by patterns, so that few of them are for a case of another name: it passes easily.
         """
         names = {
-            case.name: [rule.name for rule in self.rules if any(fnmatchcase(case.name, glob) for glob in rule.cases)]
+            case.name: [rule.name for rule in self.rules if verdicts.is_for_case(rule, case.name)]
             for case in self.cases
             if not case.not_run
         }

@@ -124,11 +124,14 @@ def _show(rule: RuleTable, value: float, form: str | None = None, *, half: float
     return f"{value * scale:{form}}{interval} {unit}".strip()
 
 
+def is_for_case(rule: RuleTable, case: str) -> bool:
+    """Whether a rule is for a case, with some controller."""
+    return any(fnmatchcase(case, glob) for glob in rule.cases)
+
+
 def applies(rule: RuleTable, case: str, controller: str) -> bool:
     """Whether a rule is for a cell."""
-    return any(fnmatchcase(case, glob) for glob in rule.cases) and any(
-        fnmatchcase(controller, glob) for glob in rule.controllers
-    )
+    return is_for_case(rule, case) and any(fnmatchcase(controller, glob) for glob in rule.controllers)
 
 
 def check(rule: RuleTable, rows: Mapping[int, numbers.Row], beside: Mapping[int, numbers.Row] | None) -> Check:

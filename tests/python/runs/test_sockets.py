@@ -139,7 +139,7 @@ def test_captures_hold_what_each_side_saw(tmp_path: Path, key: Path, host: str) 
     assert run.scenario.flows[0].media.overhead == header + 8 + 24
 
 
-@pytest.mark.slow  # who is late sends less, and shows pictures later
+@pytest.mark.slow  # a late machine sends less, and its pictures come later
 def test_real_video_goes_over_a_socket_and_is_judged(tmp_path: Path, key: Path) -> None:
     port = free_port()
     sent, received = tmp_path / "sent", tmp_path / "received"
@@ -197,7 +197,7 @@ def test_a_controller_in_python_can_be_used(tmp_path: Path, key: Path) -> None:
     assert sent.metrics()["sending_rate_bps"] == pytest.approx(500e3, rel=0.4)
 
 
-@pytest.mark.slow  # who is late sends less, and shows pictures later
+@pytest.mark.slow  # a late machine sends less, and its pictures come later
 def test_the_cap_holds_back_what_exceeds_it(key: Path) -> None:
     # the target is bounded by it, but headers and audio come on top
     port, cap, seconds = free_port(), 100_000, 6
