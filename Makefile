@@ -26,7 +26,7 @@ help:
 	@echo "make test       Rust and Python tests, under ten minutes"
 	@echo "make test-live  real programs on links, in network namespaces (Linux)"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
-	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
+	@echo "make mutations  each paper again without its mechanism: which verdicts turn; ten minutes"
 	@echo "make coverage   which part of the lines the fast tests run, by package and by crate"
 	@echo "make test-extras  ONNX models and notebooks: installs what they need (200 MB), and tests them"
 	@echo "make test-page  the page in a browser (chromium): builds it, and installs Playwright (140 MB)"
@@ -135,7 +135,7 @@ test-slow: setup
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) $(PAGE)) tests
 	$(BIN)/python -m pytest -q -m slow $(TIMED)
 
-# half an hour: each paper again without its mechanism, against what is kept with it
+# ten minutes: each paper again without its mechanism, against what is kept with it
 mutations: setup
 	$(BIN)/python -m pytest -q -s -m mutation tests
 

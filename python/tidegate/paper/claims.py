@@ -176,8 +176,11 @@ class Unstated(Model):
     why: Text
     fitted: bool = False
     """Whether the value was chosen so that the document's numbers come out."""
+    decides: list[Text] = Field(default_factory=list)
+    """Ids of the claims and tables whose verdicts are others with other values of the setting. Each is fitted, or has a
+    rule `open`; the first screen shows the setting if one of them is a main claim of the document."""
     gives: Text | None = None
-    """Results with other values; the measured value replaces `{measure}`. The first screen shows them."""
+    """Results with other values; the measured value replaces `{measure}`."""
 
 
 class Contradicted(Model):

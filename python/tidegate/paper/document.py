@@ -30,7 +30,7 @@ from tidegate.output.document import (
 )
 from tidegate.paper import words
 from tidegate.paper._mutations import Effect
-from tidegate.paper.claims import Claim, Kind
+from tidegate.paper.claims import Claim, Kind, Unstated
 from tidegate.paper.measures import CellValue, Measure
 from tidegate.paper.verdicts import Backing, Judgement, Verdict, filled
 from tidegate.results.stats import Interval
@@ -131,13 +131,13 @@ def document(result: Result) -> Document:
     pictures = {figure.name: _picture(figure) for figure in result.outcome.figures}
     main = [pictures.pop(paper.figure)] if paper.figure in pictures else []
     fitted = [[gap.what, gap.chosen, gap.why] for gap in paper.unstated if gap.fitted]
-    unstated = [[gap.what, gap.chosen, gap.why] for gap in paper.unstated]
+    unstated = [[gap.what, gap.chosen, gap.why, _with_others(gap, result)] for gap in paper.unstated]
     sections: dict[str, Sequence[Block]] = {
         "What was fitted": _table(("fitted setting", "chosen", "why"), fitted, "prose"),
         "Published numbers beside ours": [*_published(result), *_statements(result)],
         **_differences(result),
         "Figures": [Beside(list(pictures.values()), "pair")] if pictures else [],
-        "What the document leaves unstated": _table(("what", "chosen", "why"), unstated, "prose"),
+        "What the document leaves unstated": _table(("what", "chosen", "why", "with other values"), unstated, "prose"),
         "Tables": [Details(table.title, [_table_block(table)]) for table in result.tables],
         "Behind the verdicts": [*_behind(result)],
     }
@@ -160,18 +160,22 @@ def of_table(table: Measured) -> Document:
 
 
 def _summary(result: Result) -> Iterator[Block]:
-    contradicted = result.published.paper.contradicted
+    paper = result.published.paper
     stated = [
         [setting.what, setting.stated, setting.run, filled(phrase, result.outcome.measures)]
-        for setting, phrase in zip(contradicted, result.published.gives, strict=True)
+        for setting, phrase in zip(paper.contradicted, result.published.gives, strict=True)
     ]
     first, *lines = sentences(result)
     yield Items([first])
     main = ("the document's main claims", "published, or the rule", "ours", "verdict")
     yield from _table(main, list(_headline(result)), "prose")
     yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
-    swept = [[setting, filled(phrase, result.outcome.measures)] for setting, phrase in result.published.sweeps.items()]
-    yield from _table(("unstated setting that decides a main claim", "results with other values"), swept, "prose")
+    decide = [
+        [setting.what, _with_others(setting, result)]
+        for setting in paper.unstated
+        if {*setting.decides} & {*paper.headline}
+    ]
+    yield from _table(("unstated setting that decides a main claim", "results with other values"), decide, "prose")
     yield Items(lines)
     heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "clearly worse without the mechanism")
     rows = []
@@ -191,6 +195,16 @@ def _summary(result: Result) -> Iterator[Block]:
     )
     for reason, count in absent.items():
         yield Paragraph(f"{counted(count, 'claim')} not run: {reason}.", "soft")
+
+
+def _with_others(setting: Unstated, result: Result) -> str:
+    """Results with other values of a setting: those its file gives, else the reasons of the claims that it decides."""
+    if setting.what in result.published.sweeps:
+        return filled(result.published.sweeps[setting.what], result.outcome.measures)
+    named = {*setting.decides}
+    decided = (judgement for judgement in result.judgements if judgement.claim.id in named)
+    reasons = (judgement.reason for judgement in decided if judgement.verdict is not Verdict.NOT_RUN)
+    return " ".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
 def _headline(result: Result) -> Iterator[list[Cell]]:
@@ -255,10 +269,11 @@ def _without(mutations: Mutations, name: str, claims: Sequence[str], results: Se
     """A sentence with the number of claims by the effect of a mutation on them; `results` are published and hold."""
     counts, held = mutations.counts(name, claims), mutations.counts(name, results)
     seeds = "one seed" if mutations.seeds == 1 else f"{mutations.seeds} seeds"
+    among = f"{held[Effect.TURNS]} of the {held.total()} published numbers and statements that hold"
     line = (
         f"Without the mechanism ({name}: {mutations.changes[name]}; {seeds}) {counts[Effect.TURNS]} of "
-        f"{counts.total()} verdicts are clearly worse (intervals apart), among them {held[Effect.TURNS]} of the "
-        f"{held.total()} published numbers and statements that hold"
+        f"{counts.total()} verdicts are clearly worse (intervals apart), "
+        f"{f'among them {among}' if held else 'and no published number or statement holds with it'}"
     )
     others = [f"{counts[effect]} {words}" for effect, words in _NOT_COUNTED.items() if counts[effect]]
     return f"{line}. Not counted: {', '.join(others)}." if others else f"{line}."

@@ -59,6 +59,7 @@ def load(folder: Path) -> Document:
     gives = tuple(reader.gives())
     sweeps = dict(reader.sweeps())
     reader.check_headline(claims)
+    reader.check_decided(claims)
     if not paths:
         reader.problems.append(Problem((), "the file makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
@@ -201,6 +202,34 @@ class _Reader:
             if claim not in claims:
                 hint = did_you_mean(claim, claims) or "; expected the id of a claim"
                 self._add_problem(("headline", index), f"found {show(claim)}; there is no such claim{hint}")
+
+    def check_decided(self, claims: Mapping[str, Claim]) -> None:
+        """Checks that what a setting decides is open or fitted, and that a setting decides each claim that is open."""
+        members = {name: [claim] for name, claim in claims.items()}
+        for claim in claims.values():
+            if claim.cell is not None:
+                members.setdefault(claim.cell[0], []).append(claim)
+        decided: set[str] = set()
+        for index, setting in enumerate(self.paper.unstated):
+            for position, name in enumerate(setting.decides):
+                path = ("unstated", index, "decides", position)
+                decided.update(claim.id for claim in members.get(name, ()))
+                if name not in members:
+                    hint = did_you_mean(name, members) or "; expected the id of a claim or a table"
+                    self._add_problem(path, f"found {show(name)}; there is no such claim{hint}")
+                elif not any(claim.open or claim.kind is Kind.FITTED for claim in members[name]):
+                    self._add_problem(
+                        path,
+                        f"found {show(name)}, whose verdict does not depend on a setting; "
+                        'give it a rule open, or kind = "fitted"',
+                    )
+        for kind, made in (("claim", self.paper.claim), ("table", self.paper.table)):
+            for index, claim_or_table in enumerate(made):
+                if any(claim.open and claim.id not in decided for claim in members.get(claim_or_table.id, ())):
+                    self._add_problem(
+                        (kind, index),
+                        "its rule open says that an unstated setting decides it; name it in the decides of one",
+                    )
 
     def _rules(self, judged: Judged, path: KeyPath, measure: str | None = None) -> dict[str, Any]:
         self._check_reason(judged, path)

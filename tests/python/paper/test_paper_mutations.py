@@ -34,7 +34,7 @@ MUST_TURN: Mapping[str, Mapping[str, Sequence[str]]] = {
         "RFC 3448": ["slow-start-5348", "padding"],
         "no TCP": ["tcp-reduces", "table1/0.5 Mb/s/tcp.sent"],
     },
-    "hermanns2013": {"blind": ["unstable-alone", "does-not-use-the-network", "minimum-rate"]},
+    "hermanns2013": {"blind": ["rate-limited", "does-not-use-the-network", "minimum-rate"]},
     "lissah2019": {"none": ["default-gap"]},
     "scream_l4s": {"constant": ["fixed/25 ms/2 TCP", "varied-is-less"], "no L4S": ["low-delay"]},
 }
@@ -88,7 +88,8 @@ def test_a_papers_own_page_has_the_same_counts(key: str) -> None:
     for name, sentence in zip(stored(key).changes, sentences, strict=True):
         clearly_worse, of_published = row(key, name, stored(key)).split(" | ")[2:4]
         assert f"{clearly_worse} verdicts are clearly worse" in sentence
-        assert f"{of_published.replace(' of ', ' of the ')} published" in sentence
+        held = f"{of_published.replace(' of ', ' of the ')} published"
+        assert (held if of_published != "0 of 0" else "no published number or statement holds") in sentence
 
 
 @pytest.mark.parametrize("key", shipped.names())

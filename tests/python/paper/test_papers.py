@@ -166,7 +166,10 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
 def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) -> None:
     folder = wrong(tmp_path, "year = 2001", 'year = 2001\nheadline = ["full-delay", "share"]')
     text = (folder / "paper.toml").read_text("utf-8")
-    text = text.replace("fitted = true", 'fitted = true\ngives = "with 500 bytes {delay.1 - 2} ms"')
+    text = text.replace(
+        "fitted = true", 'fitted = true\ndecides = ["full-delay"]\ngives = "with 500 bytes {delay.1 - 2} ms"'
+    )
+    text = text.replace('id = "full-delay"', 'id = "full-delay"\nkind = "fitted"')
     text = text.replace('measure = "delay.1"', 'measure = "delay.1"\nnote = "By luck: {delay.1}."')
     (folder / "paper.toml").write_text(text, "utf-8")
     result = paper.run(folder, seeds=1)
@@ -177,11 +180,17 @@ def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) 
         "Twice the capacity offered, half of it is lost (Section 1)",
         "result with the stated setting",
         "with 500 bytes 12 ms",
-        "Does not hold: “A full queue takes 20 ms”",
+        "“A full queue takes 20 ms” (Section 2) (fitted settings).",
         "Holds: “Twice the capacity",
     )
     positions = [page.index(part) for part in parts]
     assert positions == sorted(positions)
+    apart = text.replace('["full-delay", "share"]', '["share"]')
+    (folder / "paper.toml").write_text(apart, "utf-8")
+    page_apart = markdown(paper.run(folder, seeds=1).document())
+    assert "decides a main claim" in page
+    assert "decides a main claim" not in page_apart, "it decides another claim only"
+    assert "with 500 bytes 12 ms" in page_apart, "beside what is unstated"
     (idle,) = (judgement for judgement in result.judgements if judgement.claim.id == "idle-delay")
     assert (idle.verdict, words.reason(idle)) == (Verdict.AGREES, "By luck: 14 ms.")
     assert "14 ms. By luck: 14 ms." in page, "beside the number"

@@ -175,11 +175,10 @@ def verdicts(result: Result) -> dict[str, Verdict]:
 def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     by_claim = verdicts(result)
     differs = {name for name, verdict in by_claim.items() if verdict is Verdict.DIFFERS}
-    # discarded feedback falls with the round-trip time in the document and rises here; suppression is not better here
-    assert "rtt-suppression" in differs
+    # discarded feedback falls with the round-trip time in the document and rises here
     assert {f"table5/{agent}/distributed.disc" for agent in ("A5", "A6", "A7", "A8")} <= differs
     # besides these, the values of k from which nothing changes, and the waits at 2 Mb/s, which no rule gives
-    expected = {"rtt-suppression", "threshold-of-k", "threshold-by-rtt", "threshold-of-suppression", "multicast-where"}
+    expected = {"threshold-of-k", "threshold-by-rtt", "threshold-of-suppression"}
     expected |= {f"table3/2 Mbps, {loss}/avpf.mwt" for loss in unicast.LOSSES}
     # a third off or more: two columns that seem to be swapped, and failures of a tenth of the losses or fewer in scenario 1
     cells = {tuple(name.split("/")[::2]) for name in differs if name.count("/") == 2 and name not in expected}
@@ -187,6 +186,9 @@ def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     assert cells == {("table9", "2"), ("table9", "3"), ("table8-failures", "1"), ("table12", "1")}
     assert {name for name in differs if "/" not in name} <= expected
     assert result.unexplained == []
+    # suppression is better with branches of 80 ms, and not with those of 35; which setting has the maximum is luck
+    untold = {name for name, verdict in by_claim.items() if verdict is Verdict.OPEN}
+    assert untold == {"rtt-suppression", "multicast-where"}
 
 
 def test_what_must_agree_does(result: Result) -> None:
@@ -194,14 +196,18 @@ def test_what_must_agree_does(result: Result) -> None:
     required = [name for name in by_claim if name.startswith(("table1/", "table2/"))]
     required = [name for name in required if not name.startswith("table2/2 Mbps, senders 1, AVP 1,2/")]
     required += ["multicast-no-loss", "multicast-byte-errors", "multicast-congestion", "multicast-worst"]
-    required += ["exactly-five", "avp-rises-with-loss", "patience", "reports-with-rtt"]
+    required += [
+        "exactly-five",
+        "co-existence",
+        "newpred-sessions",
+        "avp-rises-with-loss",
+        "patience",
+        "reports-with-rtt",
+    ]
     required += ["no-loss-no-more", "loss-no-more", "shared-half", "rtt-shared", "rtt-distributed"]
     required += [name for name in by_claim if name.startswith("table3/") and name.endswith("avp.mwt")]
-    assert len(required) == 2 * 54 - 3 + 4 + 4 + 5 + 6
+    assert len(required) == 2 * 54 - 3 + 4 + 6 + 5 + 6
     assert {by_claim[name] for name in required} == {Verdict.AGREES}
-    # which setting has the maximum is luck
-    sure = {judgement.claim.id: judgement.sure for judgement in result.judgements}
-    assert (by_claim["multicast-where"], sure["multicast-where"]) == (Verdict.DIFFERS, False)
 
 
 def test_suppression_and_delay_rise_with_k_and_l(result: Result) -> None:

@@ -193,7 +193,7 @@ def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
         if judgement.verdict in {Verdict.TREND, Verdict.DIFFERS}:
             assert judgement.backing is Backing.CONFIRMED, judgement.claim.id
     differs = {judgement.claim.id for judgement in result.judgements if judgement.verdict is Verdict.DIFFERS}
-    assert differs == {"periodicity", "unstable-over-users"}
+    assert differs == {"periodicity"}
 
 
 def test_differences_are_seed_by_seed(result: Result) -> None:

@@ -21,6 +21,8 @@ TICK_S = 0.02
 """Sprout's tick."""
 SETTLED_S = 10.0
 """Start of all means: every sender begins at 0.3 Mb/s."""
+LATER_S = 20.0
+"""A later start of means, at which GCC's rate no longer rises."""
 GREEDY: Mapping[str, Any] = {
     "flows.call.media.video": {"source": "greedy", "max": "15Mbps"},
     "flows.call.media.max_rate": "15Mbps",
@@ -138,6 +140,11 @@ class Alone:
     def variation(self) -> float:
         """Coefficient of variation of the rates of seconds after `SETTLED_S`."""
         return variation_and_steps(self.settled)[0]
+
+    @property
+    def later(self) -> float:
+        """Coefficient of variation of the rates of seconds after `LATER_S`."""
+        return variation_and_steps(self.rate[int(LATER_S) :])[0]
 
     @property
     def steps(self) -> float:

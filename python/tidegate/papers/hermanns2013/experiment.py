@@ -88,6 +88,9 @@ ALONE: Mapping[str, Quantity[Alone]] = {
     "steps": Quantity(
         lambda run: run.steps, "", "mean change from second to second, alone", "change from second to second"
     ),
+    "later": Quantity(
+        lambda run: run.later, "", "coefficient of variation of the rate by seconds, alone, from 20 s on"
+    ),
     "received": Quantity(
         lambda run: run.received,
         "bytes",

@@ -224,13 +224,13 @@ def video(until: str, *, flows: int = 2, sending_jitter: str = "off") -> Scenari
     return TABLE_4.run_of("vardhan-table4", both, duration=until, sending_jitter=sending_jitter)
 
 
-def video_tfrc(until: str, *, like_ns2: bool = True) -> Scenario:
-    """Scenario of TFRC of table 4 until a time: the video conferences of `video` under its control."""
+def video_tfrc(until: str, *, like_ns2: bool = True, conferences: int = 2) -> Scenario:
+    """Scenario of TFRC of table 4 until a time: the video conferences of `video` under its control, one or both."""
     first = Duration.parse(VIDEO[0][0])
     schedule = [(Duration(Duration.parse(time) - first), rate) for time, rate in VIDEO]
     kind = tfrc(schedule, 1000, like_ns2=like_ns2)
     both = [_flow(f"tfrc-{number}", ends, "100ms", **kind) for number, ends in enumerate((UPPER, LOWER), 1)]
-    return TABLE_4.run_of("vardhan-table4", both, duration=until)
+    return TABLE_4.run_of("vardhan-table4", both[:conferences], duration=until)
 
 
 def unequal_round_trips(sending_jitter: str, starts: tuple[str, str]) -> Scenario:

@@ -159,6 +159,8 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Any]]:
     for time, name in product(VIDEO_TIMES, _VIDEOS):
         scenario = scenarios.video_tfrc(f"{time}s", like_ns2=name == "found")
         jobs["tfrc video", name, time] = Then(RunJob(scenario, 1), Videos.from_run)
+    alone = scenarios.video_tfrc(f"{VIDEO_TIMES[-1]}s", conferences=1)
+    jobs["tfrc video", "stated"] = Then(RunJob(alone, 1), Videos.from_run)
     return jobs
 
 
@@ -234,6 +236,7 @@ class TfrcResults:
         yield "table3.competing/unyielding", Measure.exact(150 / (64 * 192 / 160 + 100), "", about)
         for time, (name, table) in product(VIDEO_TIMES, (("found", "table4"), ("rfc5348", "table4.rfc5348"))):
             yield from _count_measures(f"{table}/{time}/tfrc", self.done["tfrc video", name, time].count)
+        yield from _count_measures("stated4.tfrc", self.done["tfrc video", "stated"].count)
 
     def by_time(self) -> Mapping[str, Mapping[str, Count]]:
         """Counts of TFRC of tables 3 and 4 by time, without feedback."""
