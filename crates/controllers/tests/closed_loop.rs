@@ -1,8 +1,6 @@
 //! GCC and NADA in a closed loop with a small bottleneck: what it does, as a table to review, and bounds on it.
 
-mod support;
-
-use support::means::{Means, closed_loop, mean, within};
+use crate::support::means::{Means, closed_loop, mean, within};
 
 /// From which second on, capacity in kbit/s, random loss.
 const PHASES: [(u64, u64, f64); 4] = [(0, 1000, 0.0), (40, 500, 0.0), (70, 2000, 0.0), (130, 2000, 0.05)];

@@ -1,10 +1,8 @@
 //! The settings tables in `docs/controllers` are those of the code.
 
-mod support;
-
+use crate::support::{golden, read};
 use serde_json::Value;
 use std::fmt::Write as _;
-use support::{golden, read};
 use tidegate_controllers::{Entry, Setting, registry};
 
 const BEGIN: &str = "<!-- settings: written by the test `docs` -->\n";

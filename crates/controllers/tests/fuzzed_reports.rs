@@ -1,10 +1,8 @@
 //! Reports that no network makes, through every controller and every preset: whatever they say, the contract holds, the
 //! target is within the limits, and what is told of the inside is finite.
 
-mod support;
-
+use crate::support::host;
 use serde_json::{Value, json};
-use support::host;
 use tidegate_controllers::registry;
 use tidegate_core::control::{Decision, EcnCounts, Limits, LossReport, PacketResult, Report, Sent};
 use tidegate_core::wire::rtcp::App;

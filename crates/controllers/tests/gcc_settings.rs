@@ -1,9 +1,7 @@
 //! Every setting of GCC's presets does something: another value, other decisions.
 
-mod support;
-
+use crate::support::Bottleneck;
 use serde_json::{Value, json};
-use support::Bottleneck;
 use tidegate_controllers::{Kind, Setting, find};
 use tidegate_core::{Rate, Span};
 

@@ -1,9 +1,7 @@
 //! GCC against traces that aiortc 1.16.0 wrote.
 
-mod support;
-
+use crate::support::{arrived, half, host, read, remb_of, result, shared};
 use serde_json::{Value, json};
-use support::{arrived, half, host, read, remb_of, result, shared};
 use tidegate_controllers::gcc::detector::{Detector, Usage};
 use tidegate_controllers::gcc::kalman::Kalman;
 use tidegate_controllers::gcc::presets::aiortc;

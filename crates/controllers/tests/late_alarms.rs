@@ -1,9 +1,7 @@
 //! Whatever comes before an alarm that is due: no controller then asks for one in the past.
 
-mod support;
-
+use crate::support::host;
 use serde_json::Value;
-use support::host;
 use tidegate_core::control::{Limits, NewFrame, Sent};
 use tidegate_core::{Rate, Size, Span, Time};
 

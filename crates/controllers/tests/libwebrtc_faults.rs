@@ -1,11 +1,9 @@
 //! `gcc:libwebrtc` when something goes wrong for ten seconds: what it decides stays within its limits, and it finds its
 //! way back. The table says how far each fault takes it down and how soon it is back.
 
-mod support;
-
+use crate::support::libwebrtc::{Loop, PLAIN, Path, at, run};
+use crate::support::table_of_page;
 use std::fmt::Write as _;
-use support::libwebrtc::{Loop, PLAIN, Path, at, run};
-use support::table_of_page;
 use tidegate_core::control::{Decision, Limits, PacketResult, Report};
 use tidegate_core::{ControllerHost, Rate, Span, Stream, Time};
 

@@ -1,9 +1,7 @@
 //! `gcc:libwebrtc` from outside: what its events lead to that no recording has.
 
-mod support;
-
+use crate::support::{host, result};
 use serde_json::{Value, json};
-use support::{host, result};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Report, Sent};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 

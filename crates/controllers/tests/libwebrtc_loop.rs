@@ -2,10 +2,8 @@
 //! pacer, packets of 1200 bytes at the target, a drop-tail queue of 400 ms. What leaves, arrives and is allowed has to
 //! come out as it was recorded.
 
-mod support;
-
-use support::libwebrtc::{Loop, PLAIN, Path, at, run};
-use support::{read, shared};
+use crate::support::libwebrtc::{Loop, PLAIN, Path, at, run};
+use crate::support::{read, shared};
 use tidegate_core::{Rate, Stream, Time};
 
 const LOOPS: [Loop; 8] = [

@@ -1,9 +1,7 @@
 //! The parts of `gcc:libwebrtc` against recordings of libwebrtc's own, each fed by itself (June 2025, default field
 //! trials). Some rows are in `tests/data/gcc`; whole files lie beside the checkout.
 
-mod support;
-
-use support::{read, result, shared};
+use crate::support::{read, result, shared};
 use tidegate_controllers::gcc::detector::{self, Detector, Usage};
 use tidegate_controllers::gcc::groups::{self, Groups};
 use tidegate_controllers::gcc::libwebrtc::aimd::Aimd;

@@ -3,11 +3,9 @@
 //! recorded, and each answer is compared. One recording, shortened, is in `tests/data/gcc`; the others lie beside
 //! the checkout.
 
-mod support;
-
+use crate::support::{host, read, result, shared};
 use serde_json::json;
 use std::collections::VecDeque;
-use support::{host, read, result, shared};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report, Sent};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 

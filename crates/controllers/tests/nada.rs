@@ -1,12 +1,10 @@
 //! NADA in closed loops: where it comes to rest by its equations, at both placements, and a table of what it does.
 
-mod support;
-
+use crate::support::halves::{Halves, said};
+use crate::support::means::within;
+use crate::support::{Bottleneck, arrived, golden, half, host, result};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use support::halves::{Halves, said};
-use support::means::within;
-use support::{Bottleneck, arrived, golden, half, host, result};
 use tidegate_controllers::nada::wire::{Feedback, Stamp};
 use tidegate_core::control::{
     Arrived, EcnCounts, EcnUse, FeedbackKind, Limits, PacketResult, Report, Urgency,

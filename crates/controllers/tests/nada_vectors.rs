@@ -1,11 +1,9 @@
 //! NADA beside values of others: closed forms of RFC 8698, and ns3-rmcat's controller.
 
-mod support;
-
+use crate::support::halves::said;
+use crate::support::{host, read, result, shared};
 use serde_json::Value;
 use std::collections::VecDeque;
-use support::halves::said;
-use support::{host, read, result, shared};
 use tidegate_controllers::nada::congestion::{aggregate, warped};
 use tidegate_controllers::nada::rate::{Mode, Reference, Update, gamma, gradual};
 use tidegate_controllers::nada::settings::Settings;

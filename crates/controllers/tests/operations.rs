@@ -3,11 +3,9 @@
 //! Whatever comes, the contract holds: the target is within the limits, alarms are in the future, the
 //! controller does not fail. And when the faults cease, it finds its way back.
 
-mod support;
-
+use crate::support::decisions::Decisions;
+use crate::support::{Bottleneck, arrived, half, host, result};
 use serde_json::Value;
-use support::decisions::Decisions;
-use support::{Bottleneck, arrived, half, host, result};
 use tidegate_controllers::{Entry, registry};
 use tidegate_core::control::{
     Arrived, Decision, FeedbackKind, FeedbackRequest, Limits, LossReport, PacketResult, ReceiverHost, Report,
@@ -203,7 +201,7 @@ fn no_sequence_of_operations_breaks_the_contract_and_the_bits_are_pinned() {
         }
     }
     // the same file for debug and release, and for every platform
-    support::golden("crates/controllers/tests/golden/decisions.txt", &text);
+    crate::support::golden("crates/controllers/tests/golden/decisions.txt", &text);
 }
 
 /// A receiver half under arbitrary packets, alarms and calls to speak.
@@ -308,7 +306,7 @@ fn no_sequence_of_operations_breaks_a_receiver_half_and_its_bytes_are_pinned() {
             text += &format!("{} {preset} {sum:016x} {asks:016x}\n", entry.name);
         }
     }
-    support::golden("crates/controllers/tests/golden/messages.txt", &text);
+    crate::support::golden("crates/controllers/tests/golden/messages.txt", &text);
 }
 
 /// Whether its halves speak only of what the other has stamped: `tests/tfrc.rs` and `tests/sprout.rs` have loops for
@@ -393,7 +391,7 @@ fn they_find_their_way_back_when_faults_cease() {
             }
         }
     }
-    support::golden("crates/controllers/tests/golden/recovery.txt", &text);
+    crate::support::golden("crates/controllers/tests/golden/recovery.txt", &text);
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! The two placements of GCC at their sending half, and the thesis's reading of the first one.
 
-mod support;
-
+use crate::support::{host, result};
 use serde_json::{Value, json};
-use support::{host, result};
 use tidegate_controllers::gcc::detector::Usage;
 use tidegate_controllers::gcc::kalman::Kalman;
 use tidegate_controllers::gcc::presets::draft_02;
@@ -69,7 +67,7 @@ fn a_lost_packet_repeats_the_variation_before_it_in_order_of_numbers() {
     });
     assert_eq!(all(&host, "offset"), by_hand);
     // without it they are not heard of
-    let mut deaf = support::host("gcc", "hoang2017", &json!({"lost_repeat": false}), &thesis());
+    let mut deaf = crate::support::host("gcc", "hoang2017", &json!({"lost_repeat": false}), &thesis());
     deaf.notes.wanted = true;
     hand_in(&mut deaf, 3000, vec![packet(0, 0, Some(50)), packet(1, 33, Some(90)), packet(2, 66, None)]);
     assert_eq!(all(&deaf, "group_delta_ms"), [7.0]);

@@ -1,13 +1,11 @@
 //! Controllers that live on receiver reports, in a closed loop: a drop-tail queue, losses by chance, and
 //! RFC 3550's reports once in a while.
 
-mod support;
-
+use crate::support::decisions::Decisions;
+use crate::support::{golden, halves::said, host, means::within};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use support::decisions::Decisions;
-use support::{golden, halves::said, host, means::within};
 use tidegate_core::control::{Decision, Limits, LossReport, Report};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Stream, Time};
 

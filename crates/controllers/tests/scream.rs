@@ -1,8 +1,6 @@
 //! SCReAM in a closed loop with a small bottleneck, and its window by itself.
 
-mod support;
-
-use support::means::{Means, closed_loop, mean, within};
+use crate::support::means::{Means, closed_loop, mean, within};
 
 /// From which second on, capacity in kbit/s, random loss.
 const PHASES: [(u64, u64, f64); 4] = [(0, 1000, 0.0), (20, 500, 0.0), (40, 2000, 0.0), (60, 2000, 0.05)];

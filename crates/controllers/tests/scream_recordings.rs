@@ -1,10 +1,8 @@
 //! The preset `ericsson-2026-07` beside recordings of the program that it follows.
 
-mod support;
-
+use crate::support::{host, read, shared};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
-use support::{host, read, shared};
 use tidegate_core::control::{Limits, NewFrame, PacketResult, Report, Sent};
 use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
 

@@ -1,9 +1,7 @@
 //! What the sending halves of SCReAM do with silence, clocks, and reports that say nothing.
 
-mod support;
-
+use crate::support::{host, result};
 use serde_json::{Value, json};
-use support::{host, result};
 use tidegate_core::control::{Limits, Report, Sent};
 use tidegate_core::{ControllerHost, Ecn, Size, Span, Time};
 

@@ -1,11 +1,9 @@
 //! Sprout against the original's forecasts, against closed forms, and with both halves over a path.
 
-mod support;
-
+use crate::support::halves::Halves;
+use crate::support::{golden, read, shared};
 use serde_json::Value;
 use std::fmt::Write as _;
-use support::halves::Halves;
-use support::{golden, read, shared};
 use tidegate_controllers::sprout::forecast::{Forecast, Tables};
 use tidegate_controllers::sprout::model::{BINS, Belief, TICK, Transition, rate};
 use tidegate_controllers::sprout::settings::Settings;
@@ -352,7 +350,7 @@ fn the_ticks_rest_in_a_long_silence_and_go_on_after_it() {
     assert!((2990..=3001).contains(&calls), "{calls} ticks of a minute's silence");
     let later = now + Span::from_secs(1_000_000);
     let stamp = Stamp { sequence: 1 << 20, throwaway: 0, time_to_next: TICK, limited: false }.write();
-    let packet = Arrived { extension: Some(&stamp), ..support::arrived(1, 1400, 0) };
+    let packet = Arrived { extension: Some(&stamp), ..crate::support::arrived(1, 1400, 0) };
     half.packet(later, &packet).expect("contract");
     let next = half.alarm_at.expect("awake");
     assert!(next > later && next <= later + TICK);

@@ -1,12 +1,10 @@
 //! TFRC with both halves over a path: closed forms, bounds that hold whatever happens, and a table of what
 //! it does.
 
-mod support;
-
+use crate::support::halves::{Halves, said};
+use crate::support::{golden, shared};
 use serde_json::Value;
 use std::fmt::Write as _;
-use support::halves::{Halves, said};
-use support::{golden, shared};
 use tidegate_controllers::registry;
 use tidegate_controllers::tfrc::equation::{loss_event_rate, throughput};
 use tidegate_controllers::tfrc::intervals::{Closed, mean};

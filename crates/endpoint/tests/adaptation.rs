@@ -1,8 +1,6 @@
 //! A sender whose video has steps of resolution and frame rate: shares and rates with the headers of each frame rate.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::{Decision, Rate, Span, Time};
 use tidegate_endpoint::media::adaptation::{Settings, Step};
 use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};

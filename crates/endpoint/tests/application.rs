@@ -1,9 +1,7 @@
 //! A simple application: a fixed number of large packets, one in each interval, then goodbye (Hoang's thesis, 2017,
 //! section 3.3).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Limits, Outgoing, Report};
 use tidegate_core::datagram::Extension;

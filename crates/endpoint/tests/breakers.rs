@@ -1,8 +1,6 @@
 //! Circuit breakers of a real sender with a real receiver (RFC 8083): the conditions and times at which they trip.
 
-mod common;
-
-use common::{World, constant, media, one_way, rtcp_packets};
+use crate::common::{World, constant, media, one_way, rtcp_packets};
 use tidegate_core::record::Breaker;
 use tidegate_core::wire::rtcp::Packet as Rtcp;
 use tidegate_core::{Kind, Packet, Rate, Span, Time};
@@ -21,7 +19,7 @@ fn call(
     breaker: CircuitBreakerUse,
     format: FeedbackFormat,
     mut lose: impl FnMut(usize, Time, &Packet, u64) -> bool + 'static,
-) -> common::Recorded {
+) -> crate::common::Recorded {
     let (controller, _) = constant(Rate::from_mbps(1));
     let (mut caller, mut callee) = one_way(vec![hundred_a_second()], controller, format);
     caller.send.as_mut().unwrap().circuit_breaker = breaker;

@@ -1,8 +1,6 @@
 //! A WebRTC call under its controller's decisions: queues that are too long are drained.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::{Decision, Kind, Rate, Span, Time};
 use tidegate_endpoint::repair::{Fec, Repair};
 use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};

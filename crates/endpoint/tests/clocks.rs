@@ -1,8 +1,6 @@
 //! Clocks that run apart, and that are set while a call goes on.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::wire::{ntp, rtcp, rtp};
 use tidegate_core::{Body, Kind, Rate, RemoteTime, Span, Time};
 use tidegate_endpoint::{

@@ -1,8 +1,6 @@
 //! ECN between two endpoints by RFC 6679: counters of receivers, reports at senders, and their effects.
 
-mod common;
-
-use common::{Heard, World, constant, one_way, rtcp_packets};
+use crate::common::{Heard, World, constant, one_way, rtcp_packets};
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::EcnCounts;
 use tidegate_core::record::Breaker;

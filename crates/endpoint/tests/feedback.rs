@@ -1,8 +1,6 @@
 //! Feedback: per-packet reports, receiver reports, round trips, RTCP timing.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::control::{Arrived, Context, EcnCounts, Feedback, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp::{self, App, Contents, ReportBlock};

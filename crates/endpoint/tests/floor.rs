@@ -1,8 +1,6 @@
 //! A target below what the sources need at least: video that waits, is sent all the same, or is suspended.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::record::LeastRate;
 use tidegate_core::{Decision, Kind, Rate, Span, Time};
 use tidegate_endpoint::{BelowMin, Bounds, FeedbackFormat, SourceSettings, StreamSettings};

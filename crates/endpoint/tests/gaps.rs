@@ -1,8 +1,6 @@
 //! The minimum gap of a decision on the wire, and the true delays that a receiver half may request.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf};
 use tidegate_core::wire::rtp;

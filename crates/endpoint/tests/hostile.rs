@@ -1,8 +1,6 @@
 //! Bytes and numbers that no sane peer sends, with which an endpoint goes on.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::datagram::{Attachment, RtpBody};
 use tidegate_core::rng::Stream;
 use tidegate_core::{Body, Node, Packet, Port, Rate, Span, Time};

@@ -1,8 +1,6 @@
 //! Key frames: at an interval, on requests from outside, and no more of these than a sender makes.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::rng::Stream;
 use tidegate_core::{Kind, Rate, Span, Time};
 use tidegate_endpoint::media::statistical;

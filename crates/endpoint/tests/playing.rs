@@ -1,8 +1,6 @@
 //! Calls as the viewer sees them: frames, delay, freezes, recorded encoders.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_core::{Kind, Node, Packet, Rate, Span, Time};

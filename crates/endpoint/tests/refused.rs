@@ -1,8 +1,6 @@
 //! Impossible feedback: it is counted, and not passed to the controller.
 
-mod common;
-
-use common::{World, constant, delay, one_way};
+use crate::common::{World, constant, delay, one_way};
 use std::sync::Arc;
 use tidegate_core::datagram::Attachment;
 use tidegate_core::wire::rtcp::{
@@ -17,7 +15,7 @@ use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};
 const NOW: Time = Time::from_secs(2);
 
 /// A call of 2 s with this codepoint, of which all feedback is lost, and its first RTP sequence number.
-fn call(format: FeedbackFormat, ecn: Ecn) -> (World, Arc<std::sync::Mutex<common::Heard>>, u16) {
+fn call(format: FeedbackFormat, ecn: Ecn) -> (World, Arc<std::sync::Mutex<crate::common::Heard>>, u16) {
     let bounds = Bounds::new(Rate::ZERO, Rate::from_mbps(10));
     let video = StreamSettings::video(7, SourceSettings::Ideal { fps: 50.0, bounds });
     let (controller, heard) = constant(Rate::from_mbps(1));

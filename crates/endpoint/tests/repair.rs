@@ -1,8 +1,6 @@
 //! Repair between two endpoints: requests, retransmission, parity, key frames, and their limits.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::collections::BTreeMap;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::record::RtcpRecord;

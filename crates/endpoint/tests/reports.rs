@@ -1,8 +1,6 @@
 //! Reports of real endpoints at the times of libwebrtc's rule: which end sends which, how often, and its circuit breaker.
 
-mod common;
-
-use common::{Recorded, World, constant, delay, one_way, rtcp_packets};
+use crate::common::{Recorded, World, constant, delay, one_way, rtcp_packets};
 use tidegate_core::record::Breaker;
 use tidegate_core::wire::rtcp::Packet as Rtcp;
 use tidegate_core::{FlowId, Kind, Packet, Rate, Span, Time};

@@ -1,8 +1,6 @@
 //! The packets that an endpoint sends: sizes, marks, pacing, limits, padding.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidegate_core::control::{Context, Counts, Limits, NewFrame, Outgoing, Probe, Probes, Report, Sent};
 use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;

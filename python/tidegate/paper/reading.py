@@ -223,9 +223,9 @@ class _Reader:
                         f"found {show(name)}, whose verdict does not depend on a setting; "
                         'give it a rule open, or kind = "fitted"',
                     )
-        for kind, made in (("claim", self.paper.claim), ("table", self.paper.table)):
-            for index, claim_or_table in enumerate(made):
-                if any(claim.open and claim.id not in decided for claim in members.get(claim_or_table.id, ())):
+        for kind, entries in (("claim", self.paper.claim), ("table", self.paper.table)):
+            for index, entry in enumerate(entries):
+                if any(claim.open and claim.id not in decided for claim in members.get(entry.id, ())):
                     self._add_problem(
                         (kind, index),
                         "its rule open says that an unstated setting decides it; name it in the decides of one",

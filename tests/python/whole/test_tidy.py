@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 
 import pytest
@@ -131,3 +132,18 @@ def test_every_exception_is_needed() -> None:
 )
 def test_words_are_found_in_identifiers_and_prose(text: str, expected: set[str]) -> None:
     assert {FORM_OF[word] for word in words(text) if word in FORM_OF} == expected
+
+
+def test_each_file_of_rust_tests_belongs_to_a_program() -> None:
+    """A file that no program names would never run, and nothing would say so."""
+    lost = []
+    for manifest in ROOT.glob("crates/*/Cargo.toml"):
+        package = tomllib.loads(manifest.read_text("utf-8"))
+        if package["package"].get("autotests", True):
+            continue
+        folder = manifest.parent / "tests"
+        roots = {manifest.parent / program["path"] for program in package["test"]}
+        named = {name for root in roots for name in re.findall(r"^mod (\w+);", root.read_text("utf-8"), re.MULTILINE)}
+        lost += [str(file) for file in folder.glob("*.rs") if file not in roots and file.stem not in named]
+        lost += [str(file) for file in folder.glob("*/main.rs") if file not in roots]
+    assert lost == []

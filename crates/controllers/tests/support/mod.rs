@@ -1,7 +1,6 @@
 //! Shared by the tests of controllers: a host for a controller, files beside the checkout, and a
 //! bottleneck to send through.
-#![allow(dead_code, reason = "each test uses its own part")]
-#![allow(unreachable_pub, reason = "a module of each test crate")]
+#![allow(unreachable_pub, reason = "a module of a test program")]
 
 pub mod decisions;
 pub mod halves;

@@ -1,6 +1,5 @@
 //! Two endpoints and a path between them: the world of a test of endpoints.
-
-#![allow(dead_code, unreachable_pub)]
+#![allow(unreachable_pub, reason = "a module of a test program")]
 
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Counts, Limits, Needs, PacketResult, Probes, Report};
