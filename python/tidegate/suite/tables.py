@@ -22,16 +22,15 @@ def files(result: SuiteResult) -> Iterator[tuple[str, str]]:
 
 
 def cell_summary(cell: Cell) -> str:
-    """A cell in a few words: its verdict, and what decides it."""
+    """What decides a cell or could change its verdict, in a few words; empty for one that passes for sure."""
     if cell.state in ("error", "not run"):
         return cell.brief
-    if not cell.checks:
-        return "no rule"
-    if not cell.broken:
-        return f"{len(cell.checks)} rules{', close' if cell.close else ''}"
-    check = cell.deciding or cell.broken[0]
-    rest = f" and {len(cell.broken) - 1} more" if len(cell.broken) > 1 else ""
-    return f"{check.rule.name}: {check.shown_interval}{rest}{', close' if cell.close else ''}"
+    named = cell.broken or cell.hanging
+    if not named:
+        return ""
+    check = min(named, key=lambda check: check.slack)
+    rest = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{check.rule.name}: {check.marked}{rest}"
 
 
 def to_csv(result: SuiteResult) -> str:
