@@ -22,7 +22,7 @@ def files(result: SuiteResult) -> Iterator[tuple[str, str]]:
 
 
 def cell_summary(cell: Cell) -> str:
-    """What decides a cell or could change its verdict, in a few words; empty for one that passes for sure."""
+    """The rule that decides a cell or could change its verdict, with its number; empty for one that passes for sure."""
     if cell.state in ("error", "not run"):
         return cell.brief
     named = cell.broken or cell.hanging

@@ -133,6 +133,38 @@ def test_what_is_wrong_is_told(cli: Cli, tmp_path: Path, texts: list[str], said:
     assert said in refused.err
 
 
+@pytest.mark.parametrize(
+    ("args", "starts"),
+    [
+        (["--variant", "far", "--variant", "near"], ["--variant far: expected", "--variant near: expected"]),
+        (
+            ["--variant", "a: links.up.delay=1ms", "--variant", "b: controller=gc", "--variant", "c: duration=5s"],
+            ["variant a: links.up.delay: no entry", "variant b: gc: there is no such controller"],
+        ),
+        (
+            ["--variant", "home: duration=5s", "--variant", "a:", "--variant", "b:"],
+            ["variant a: found no changed value", "variant b: found no", "variant home: found the scenario's own"],
+        ),
+        (["gcd", "gcc", "nad"], ["gcd: there is no such controller", "nad: there is no such controller"]),
+    ],
+)
+def test_everything_wrong_is_named_at_once(cli: Cli, tmp_path: Path, args: list[str], starts: list[str]) -> None:
+    (tmp_path / "home.toml").write_text(HOME)
+    refused = cli("compare", "--scenario", str(tmp_path / "home.toml"), *args)
+    assert refused.code == 2
+    lines = refused.err.removeprefix("tidegate: ").splitlines()
+    assert len(lines) == len(starts)
+    for line, start in zip(lines, starts, strict=True):
+        assert line.strip().startswith(start)
+
+
+def test_a_suite_names_every_controller_that_does_not_exist(cli: Cli) -> None:
+    refused = cli("suite", "run", "smoke", "gcd", "gcc", "nad")
+    assert refused.code == 2
+    assert "gcd: there is no such controller" in refused.err
+    assert "nad: there is no such controller" in refused.err
+
+
 def test_controllers_times_variants_are_a_sweep() -> None:
     with pytest.raises(
         InputError, match=r"found 2 controllers beside variants; expected at most one: `tidegate sweep`"
