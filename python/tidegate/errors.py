@@ -86,7 +86,7 @@ def located(where: str) -> Iterator[None]:
 
 
 class Refusals:
-    """Errors of several inputs, raised together, so that a user mends all of them at once.
+    """Errors of several inputs, raised together, so that a user can correct all of them at once.
 
     >>> refusals = Refusals()
     >>> for text in ("1s", "soon", "late"):
