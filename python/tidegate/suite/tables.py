@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate._inputs import CODE
+from tidegate._inputs import read as read_input
+from tidegate.errors import InputError
 from tidegate.output import csv
 from tidegate.output.junit import Case, xml
 from tidegate.results.metrics import finite
@@ -90,3 +95,20 @@ def file_of(controller: str) -> str:
     """
     match = re.match(r"(?:python|onnx|alphartc):([^:]+\.(?:py|onnx))(?::|$)", controller)
     return match[1] if match else ""
+
+
+def line_of(controller: str) -> int | None:
+    """The line of a controller's class in its file, or that of an error of syntax; `None` where neither is known."""
+    match = re.match(r"(python|alphartc):([^:]+\.py)(?::([^:]+)|$)", controller)
+    if match is None:
+        return None
+    # a name of AlphaRTC's class leaves the class out
+    name = "Estimator" if match[1] == "alphartc" else match[3]
+    try:
+        tree = ast.parse(read_input(Path(match[2]), CODE).data)
+    except SyntaxError as error:
+        return error.lineno
+    except (InputError, ValueError, RecursionError):
+        return None
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return next((node.lineno for node in classes), None)

@@ -99,7 +99,7 @@ def test_each_gate_passes_what_is_the_same_and_fails_what_is_worse(
         code, job = gate(step, repository, tmp_path)
         assert code == 1, job.log
         python = {"aimd.py": "aimd.py", "src/lib.rs": "backoff.py"}[file]
-        assert f"::error file={python},title=5.1 became worse::utilisation" in job.log
+        assert re.search(rf"::error file={python},line=\d+,title=5.1 became worse::utilisation", job.log), job.log
         assert "5.1 over 100 s" in job.summary
         outputs = job.outputs["check"]
         assert (repository / outputs["picture"]).read_bytes().startswith(b"\x89PNG")

@@ -96,7 +96,8 @@ def test_a_failure_says_at_length_what_failed_and_where_and_how_long_it_took(fol
         "again: tidegate check base.json --cases steps",
     ):
         assert f"\n{line}" in f"\n{text}", line
-    assert "::error file=mine.py,title=steps became worse::" in done.out
+    # the line of the class
+    assert "::error file=mine.py,line=5,title=steps became worse::" in done.out
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,9 @@ def test_a_check_that_cannot_be_made_is_reported_all_the_same(
     # the text is that of the message on the terminal
     assert (error.text or "") in done.err.replace("tidegate: ", "")
     (annotation,) = [line for line in done.out.splitlines() if line.startswith("::error ")]
-    assert annotation.startswith(f"::error file={file},title=tidegate check could not be made::")
+    # the class is behind the line with the library
+    place = f"file={file},line=6" if break_it == "library" else f"file={file}"
+    assert annotation.startswith(f"::error {place},title=tidegate check could not be made::")
 
 
 def test_without_being_asked_nothing_is_reported(folder: Path, cli: Cli) -> None:
