@@ -94,8 +94,8 @@ Link = Annotated[
     Path | None,
     typer.Option(
         metavar="TRACE",
-        help="Recorded network of the scenario's first link, played from a moment that the seed chooses; without a "
-        "scenario that of lte-generated.",
+        help="Recorded network of the scenario's first link, in both directions unless the scenario gives the way back "
+        "a capacity of its own; played from a moment that the seed chooses. Without a scenario that of lte-generated.",
     ),
 ]
 
