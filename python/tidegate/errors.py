@@ -85,6 +85,46 @@ def located(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
+class Refusals:
+    """Errors of several inputs, raised together, so that a user can correct all of them at once.
+
+    >>> refusals = Refusals()
+    >>> for text in ("1s", "soon", "late"):
+    ...     with refusals.of_input():
+    ...         if not text.endswith("s"):
+    ...             raise InputError(f"{text}: expected a time")
+    >>> refusals.raise_all()
+    Traceback (most recent call last):
+    ...
+    tidegate.errors.InputError: soon: expected a time
+    late: expected a time
+    """
+
+    def __init__(self) -> None:
+        """Has no error yet."""
+        self._errors: list[InputError] = []
+
+    @contextmanager
+    def of_input(self) -> Iterator[None]:
+        """Keeps an InputError inside for later."""
+        try:
+            yield
+        except InputError as error:
+            self._errors.append(error)
+
+    def raise_all(self) -> None:
+        """Raises the error, or one of all of them, if there are any.
+
+        Raises:
+            InputError: with the text of each error, or of the first of very many.
+        """
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if self._errors:
+            texts, rest = first_problems(list(dict.fromkeys(map(str, self._errors))))
+            raise InputError("\n".join([*texts, *([f"{rest} more problems"] if rest else [])]))
+
+
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """`; did you mean X?` if a candidate is close to `word`, else an empty text.
 

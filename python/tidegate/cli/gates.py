@@ -238,7 +238,7 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
     """Reports a check that cannot be made where its results would be: a wrong baseline, a library that is missing."""
     from tidegate._files import write_file
     from tidegate.output.junit import Case, xml
-    from tidegate.suite.tables import file_of
+    from tidegate.suite.tables import file_of, line_of
 
     began = time.perf_counter()
     try:
@@ -247,7 +247,9 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
         raise
     except Exception as error:
         text = str(error) if isinstance(error, TidegateError) else f"{type(error).__name__}: {error}"
-        file = file_of(controller or _controller_of(baseline))
+        name = controller or _controller_of(baseline)
+        file = file_of(name)
+        of_controller = bool(file) and text.startswith(file)
         case = Case(
             "tidegate check",
             "check",
@@ -256,7 +258,8 @@ def _reported(baseline: Path, controller: str | None, junit: Path | None, *, git
             text,
             title="tidegate check could not be made",
             seconds=time.perf_counter() - began,
-            file=file if file and text.startswith(file) else str(baseline),
+            file=file if of_controller else str(baseline),
+            line=line_of(name) if of_controller else None,
         )
         if junit is not None:
             write_file(junit, xml("tidegate check", {str(baseline): [case]}))

@@ -15,7 +15,7 @@ import typer
 from tidegate import _core
 from tidegate.cli.completing import complete_keys, complete_suites, scenarios
 from tidegate.cli.terminal import say
-from tidegate.errors import InputError, located
+from tidegate.errors import InputError, Refusals, located
 
 if TYPE_CHECKING:
     from tidegate.runs import Run
@@ -94,8 +94,8 @@ Link = Annotated[
     Path | None,
     typer.Option(
         metavar="TRACE",
-        help="Recorded network of the scenario's first link, played from a moment that the seed chooses; without a "
-        "scenario that of lte-generated.",
+        help="Recorded network of the scenario's first link, in both directions unless the scenario gives the way back "
+        "a capacity of its own; played from a moment that the seed chooses. Without a scenario that of lte-generated.",
     ),
 ]
 
@@ -182,23 +182,25 @@ def variants_of(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Variants by `--variant`: changed values by dotted key, by name.
 
     Raises:
-        InputError: when a text has no name, or a key is given twice.
+        InputError: when a text has no name, or a key is given twice; names each such text.
     """
     from tidegate.comparison.sweeping import plain_value
 
     variants: dict[str, dict[str, Any]] = {}
+    refusals = Refusals()
     for text in texts:
-        name, colon, setting = (text + " " if text.endswith(":") else text).partition(": ")
-        key, equals, value = (part.strip() for part in setting.partition("="))
-        if not colon or not name.strip() or (setting.strip() and not (key and equals and value)):
-            raise InputError(f'--variant {text}: expected NAME: KEY=VALUE, such as "far: links.uplink.delay=80ms"')
-        values = variants.setdefault(name.strip(), {})
-        if not key:
-            continue
-        if key in values:
-            raise InputError(f"--variant {text}: the key is given twice")
-        with located(f"--variant {name.strip()}: {key}"):
-            values[key] = plain_value(value)
+        with refusals.of_input():
+            name, colon, setting = (text + " " if text.endswith(":") else text).partition(": ")
+            key, equals, value = (part.strip() for part in setting.partition("="))
+            if not colon or not name.strip() or (setting.strip() and not (key and equals and value)):
+                raise InputError(f'--variant {text}: expected NAME: KEY=VALUE, such as "far: links.uplink.delay=80ms"')
+            values = variants.setdefault(name.strip(), {})
+            if key and key in values:
+                raise InputError(f"--variant {text}: the key is given twice")
+            if key:
+                with located(f"--variant {name.strip()}: {key}"):
+                    values[key] = plain_value(value)
+    refusals.raise_all()
     return variants
 
 

@@ -227,11 +227,13 @@ def _data(result: SuiteResult) -> dict[str, object]:
             "case": cell.case,
             "controller": cell.controller,
             "state": cell.state,
+            "close": cell.close,
             "why": cell.why,
             "checks": [
                 {
                     "rule": check.rule.name,
                     "passed": check.passed,
+                    "close": check.close,
                     "mean": check.value.mean,
                     "half_interval_95": check.value.half,
                 }

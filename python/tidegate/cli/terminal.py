@@ -40,7 +40,7 @@ def say_remarks(remarks: Remarks, scenario: Scenario | None = None) -> None:
         key = sentence.partition(": ")[0]
         where = scenario.where(key) if scenario else ""
         of_way_back = _of_way_back(key, scenario) if scenario else ""
-        say(f"{kind.lower()}: {where}{': ' if where else ''}{sentence}{of_way_back}")
+        say(f"{kind.lower()}: {where}{': ' if where else ''}{of_way_back}{sentence}")
 
 
 def _of_way_back(key: str, scenario: Scenario) -> str:
@@ -50,7 +50,7 @@ def _of_way_back(key: str, scenario: Scenario) -> str:
         name = key.removeprefix(begin).partition(".")[0]
         if key.startswith(begin) and (isinstance(link.back, bool) or name not in link.back.model_fields_set):
             hint = f"for another one write back = {{ {name} = ... }} in this table"
-            return f" (the backward direction has the forward direction's {name}; {hint})"
+            return f"the backward direction of {link.name} has the forward direction's {name} ({hint}): "
     return ""
 
 

@@ -18,7 +18,7 @@ from tidegate._inputs import read as read_input
 from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
-from tidegate.errors import InputError, RunError, located
+from tidegate.errors import InputError, Refusals, RunError, located
 from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Displayable
@@ -298,9 +298,16 @@ def compare(
 
     def scenarios(base: Scenario) -> list[Scenario]:
         """The scenario of each column that is simulated."""
-        if changes:
-            return [_variant(base, name, values) for name, values in changes.items()]
-        return [with_controller(base, contender) for label, contender in by_label.items() if not is_program(label)]
+        columns, refusals = [], Refusals()
+        for name, values in changes.items():
+            with refusals.of_input():
+                columns.append(_variant(base, name, values))
+        for label, contender in by_label.items() if not changes else ():
+            if not is_program(label):
+                with refusals.of_input():
+                    columns.append(with_controller(base, contender))
+        refusals.raise_all()
+        return columns
 
     if sessions and media is not None:
         raise InputError(
@@ -395,14 +402,18 @@ def _check_columns(scenario: Scenario, changes: Mapping[str, Mapping[str, Any]])
     """Refuses a variant without changes behind the first, and one that has the scenario's name.
 
     Raises:
-        InputError: names the variant.
+        InputError: names each such variant.
     """
-    for number, (name, values) in enumerate(changes.items()):
-        if number and not values:
-            right = f'expected a setting, as in "{name}: links.{scenario.links[0].name}.delay=5ms"'
-            raise InputError(f"variant {name}: found no changed value; {right}")
-    if next(iter(changes.values())):
-        raise InputError(f"variant {scenario.name}: found the scenario's own name; expected another")
+    refusals = Refusals()
+    for name, values in itertools.islice(changes.items(), 1, None):
+        with refusals.of_input():
+            if not values:
+                right = f'expected a setting, as in "{name}: links.{scenario.links[0].name}.delay=5ms"'
+                raise InputError(f"variant {name}: found no changed value; {right}")
+    with refusals.of_input():
+        if next(iter(changes.values())):
+            raise InputError(f"variant {scenario.name}: found the scenario's own name; expected another")
+    refusals.raise_all()
 
 
 def _variant(scenario: Scenario, name: str, values: Mapping[str, Any]) -> Scenario:

@@ -6,12 +6,12 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate.output.document import Cell, Column, Document, Paragraph, Phrase, Row, Table, definitions
 from tidegate.output.junit import Case
 from tidegate.results.remarks import Remarks
-from tidegate.suite.tables import file_of
+from tidegate.suite.tables import file_of, line_of
 
 if TYPE_CHECKING:
     from tidegate.gate.checking import Outcome
@@ -100,7 +100,8 @@ def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
 
     The time of a case's runs is divided among its rules.
     """
-    file, rules = file_of(outcome.controller), Counter(verdict.case for verdict in outcome.verdicts)
+    place: dict[str, Any] = {"file": file_of(outcome.controller), "line": line_of(outcome.controller)}
+    rules = Counter(verdict.case for verdict in outcome.verdicts)
     for verdict in outcome.verdicts:
         state: Literal["passed", "failure", "skipped"] = "passed"
         word = title = message = text = ""
@@ -112,13 +113,13 @@ def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
         seconds = outcome.seconds.get(verdict.case)
         took = None if seconds is None else seconds / rules[verdict.case]
         group = f"{outcome.suite}.{verdict.case}"
-        yield Case(group, verdict.rule.text, state, message, text, verdict=word, title=title, seconds=took, file=file)
+        yield Case(group, verdict.rule.text, state, message, text, verdict=word, title=title, seconds=took, **place)
     for name, why in outcome.failed.items():
         first = why.partition("\n")[0]
         text = "\n".join([why, *_again(outcome, name)])
         took = outcome.seconds.get(name)
         group = f"{outcome.suite}.{name}"
-        yield Case(group, "runs", "error", first, text, title=f"{name} failed", seconds=took, file=file)
+        yield Case(group, "runs", "error", first, text, title=f"{name} failed", seconds=took, **place)
 
 
 def _lines(outcome: Outcome, verdict: Verdict) -> Iterator[str]:

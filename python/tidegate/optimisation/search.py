@@ -294,8 +294,16 @@ class _Running:
         def keep(number: int, row: Mapping[str, Any]) -> Path:
             return self.results.write(missing[number].key, row)
 
+        # a try with a failed run has no value
+        together = [id(run.busy) for run in missing]
         outcomes = engine.run_all(
-            jobs, workers=self.workers, processes=busy, progress=report, keep_going=True, keep=keep
+            jobs,
+            workers=self.workers,
+            processes=busy,
+            progress=report,
+            keep_going=True,
+            keep=keep,
+            together=together,
         )
         failed = {}
         for run, outcome in zip(missing, outcomes, strict=True):

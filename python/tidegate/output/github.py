@@ -17,7 +17,8 @@ def annotation(case: Case) -> str:
     '::warning title=5.1%3A undecided::5 %25 to 4 %25'
     """
     kind = "warning" if case.state == "skipped" else "error"
-    place = f"file={_property(case.file)}," if case.file else ""
+    line = "" if case.line is None else f"line={case.line},"
+    place = f"file={_property(case.file)},{line}" if case.file else ""
     return f"::{kind} {place}title={_property(case.title)}::{_escaped(case.message)}"
 
 

@@ -217,6 +217,8 @@ class _Page:
         tables = []
         for start in range(table.stub, table.stub + parts * width, width):
             part = table.only([*range(table.stub), *range(start, min(start + width, len(table.columns)))])
+            if parts > 1:
+                part = replace(part, rows=[row for row in part.rows if not _is_empty(row, table.stub)])
             tables.append(tag("div", self.one_table(part), class_="scroll"))
         return join([*tables, _marks(table)])
 
@@ -394,6 +396,14 @@ def _class(cell: Cell, column: Column) -> str | None:
     if isinstance(cell, Judged):
         names += [cell.tone] if cell.tone else []
     return " ".join(names) or None
+
+
+def _is_empty(row: Row, stub: int) -> bool:
+    """Whether a row has nothing but missing numbers."""
+    cells = row.cells[stub:]
+    return bool(cells) and all(
+        isinstance(cell, Number) and not cell.value.count and not cell.replacement for cell in cells
+    )
 
 
 def _title(cell: Cell) -> str | None:

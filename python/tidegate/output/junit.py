@@ -33,6 +33,8 @@ class Case:
     """The time that it took, where it is known."""
     file: str = ""
     """The file that it is about, where there is one, such as a controller's."""
+    line: int | None = None
+    """The line in that file, where it is known."""
 
 
 def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:

@@ -26,11 +26,19 @@ class ProcessEnded(RunError):
 class TimeLimitExceeded(RunError):
     """A run took longer than it may, and was ended."""
 
+    stuck: bool = False
+    """Whether the run made no progress in the second half of its time, as in an endless loop of a controller."""
+
     @classmethod
-    def of(cls, limit: float, fraction: float) -> TimeLimitExceeded:
+    def of(cls, limit: float, fraction: float, *, stuck: bool = False) -> TimeLimitExceeded:
         """The error of a run that was ended, by its limit in seconds and the fraction of the run that was done."""
         where = f" at {100 * fraction:.0f} % of its simulated time" if fraction > 0 else ""
-        return cls(f"the run took longer than the time limit of {limit:g} s, and was ended{where}")
+        hint = f"; it made no progress in the last {limit / 2:g} s, as with an endless loop in a controller"
+        error = cls(
+            f"the run took longer than the time limit of {limit:g} s, and was ended{where}{hint if stuck else ''}"
+        )
+        error.stuck = stuck
+        return error
 
 
 class Worker:
@@ -73,10 +81,14 @@ class Worker:
             self._connection.send((number, job))
             good, result = self._answer()
             if good is _BEGUN:
-                good, result = self._answer(limit)
-                if good is _LATE:
+                good, result = self._answer(None if limit is None else limit / 2)
+                at_half = self._done[number]
+                if good is _LATE and limit is not None:
+                    good, result = self._answer(limit / 2)
+                if good is _LATE and limit is not None:
                     self.kill()
-                    raise TimeLimitExceeded.of(limit or 0.0, self._done[number])
+                    fraction = self._done[number]
+                    raise TimeLimitExceeded.of(limit, fraction, stuck=fraction == at_half)
         except (EOFError, ConnectionError):
             good, result = False, None
         if good:

@@ -11,7 +11,7 @@ A run is the same bit for bit on each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack
@@ -39,6 +39,8 @@ class How(TypedDict, total=False):
     keep: Keep | None
     """Called in the caller's thread for each result as it comes. Files are written here, since a job may run on another
     machine."""
+    together: Sequence[Hashable]
+    """A key for each job, where those of one key fail together; with a time limit, see `pool.run_all`."""
 
 
 class Engine(Protocol):

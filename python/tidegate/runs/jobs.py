@@ -171,7 +171,8 @@ def attempt(
 ) -> list[Run | BaseException]:
     """Does the runs, several at once in threads or processes, and returns them in order.
 
-    With `keep_going`, an error stands in the place of each run that failed.
+    With `keep_going`, an error stands in the place of each run that failed. The seeds of one scenario fail
+    together: after one that makes no progress until the time limit the others are not begun.
 
     Raises:
         RunError: when a run fails without `keep_going`; when a process of a run ends.
@@ -179,7 +180,10 @@ def attempt(
     alone = len(jobs) < 2 and pool.time_limit() is None  # noqa: PLR2004
     if not processes or alone or engine.current() is not engine.POOL:
         return engine.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
+    seeds = [id(job.scenario) for job in jobs]
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
         folders = [FolderJob(job, Path(scratch) / str(number)) for number, job in enumerate(jobs)]
-        outcomes = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
+        outcomes = pool.run_all(
+            folders, workers=workers, processes=True, progress=progress, keep_going=keep_going, together=seeds
+        )
         return [Run.load(outcome).kept() if isinstance(outcome, Path) else outcome for outcome in outcomes]

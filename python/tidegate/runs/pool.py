@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tidegate._signals import noted
+from tidegate.errors import RunError
 from tidegate.output import progress as bars
 from tidegate.runs._interpreter import safe_path
 from tidegate.runs._worker import ProcessEnded, TimeLimitExceeded, Worker, tell
@@ -81,6 +82,7 @@ def run_all(
     progress: Progress | None = None,
     keep_going: bool = False,
     keep: Callable[[int, T], Any] | None = None,
+    together: Sequence[Hashable] | None = None,
 ) -> list[T | BaseException]:
     """Does all jobs and returns their results in order.
 
@@ -92,6 +94,8 @@ def run_all(
         keep_going: Whether an error is returned in its place, rather than raised at once.
         keep: Called in this thread with the number of a job and its result as it ends; its return value replaces
             the result.
+        together: A key for each job, where those of one key fail together, such as the seeds of one case: when a
+            run stands still until the time limit, the others of its key are not begun, which would take as long each.
 
     Raises:
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
@@ -103,6 +107,7 @@ def run_all(
     with noted() as asked, ExitStack() as at_the_end:
         team = _Processes(count, len(jobs)) if processes else _Team(count, [0.0] * len(jobs), threading.Event())
         at_the_end.callback(team.stop)
+        team.together = together
         # callbacks, since each call of `wait` looks at all of the (maybe a hundred thousand) futures
         ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         missing = {team.executor.submit(team.work, number, job): number for number, job in enumerate(jobs)}
@@ -157,13 +162,28 @@ class _Team:
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=initializer)
         self.done, self.stopped = done, stopped
         self.busy: set[int] = set()
+        self.together: Sequence[Hashable] | None = None
+        self._stuck: set[Hashable] = set()
+        """Keys of `together` of which a run stood still until the time limit."""
 
     def work(self, number: int, job: Job[Any]) -> Any:
-        """Runs a job."""
+        """Runs a job.
+
+        Raises:
+            RunError: when it fails, or is not begun since a run with which it fails together stood still.
+        """
+        key = None if self.together is None else self.together[number]
+        if key in self._stuck:
+            raise RunError("the run was not begun: another seed made no progress until the time limit")
         thread = threading.get_ident()
         self.busy.add(thread)
         try:
             result = self._do(number, job)
+        except TimeLimitExceeded as error:
+            if error.stuck and key is not None:
+                self._stuck.add(key)
+                raise TimeLimitExceeded(f"{error}; no further seed of it was begun") from None
+            raise
         finally:
             self.busy.discard(thread)
         self.done[number] = 1.0

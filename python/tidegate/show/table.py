@@ -22,6 +22,12 @@ FAILED = "failed"
 
 _DETAILS = (*COUNTED, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
 """Further metrics, which only whole documents have."""
+_TOO_FEW = (
+    "Too few seeds (2) for an interval where it would be wider than the number: none is shown there. Of five seeds it "
+    "is some seven times narrower (Student's t of 2.8 instead of 12.7, divided by the root of the number of seeds)."
+)
+_FREEZES = ("freeze_time_s", "freezes")
+"""The picture that stands still as a browser counts it, which recorded and simulated calls both have."""
 _ABREAST = 5
 """The largest number of controllers side by side in a table on paper."""
 
@@ -132,6 +138,8 @@ class ComparisonTable(Displayable):
             for flow in others
         ]
         rows.append(row("jain_5s", fairness, "fairness:"))
+        rows[2:2] = [row("marked_fraction", _marking)] if any(_subject(run).get("marked") for run in all_runs) else []
+        rows += [row(name, _subject) for name in _FREEZES] if recorded else []
         details = [*(row(name, _subject) for name in _DETAILS), row("ratio_5s", fairness, "fairness:")]
         subjects = {name: [*map(_subject, members)] for name, members in runs.items()}
         verdicts = {name: verdict_on(flows) for name, flows in subjects.items()}
@@ -173,11 +181,14 @@ class ComparisonTable(Displayable):
             yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
         for name in self.recorded:
             why = "was recorded and not simulated: it is not ranked, and nothing relates it to a seed"
-            yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
+            yield Paragraph([Phrase(name, "code"), f" {why}.{self._on_freezes(name)}"], "soft")
         for name, why in self.failed.items():
             # whole documents name failures at their beginning
             yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
+        intervals = [cell for row in (*self.rows, *self.details) for cell in row.cells.values()]
+        if any(_telling(interval).half != interval.half for interval in intervals):
+            yield from notes(_TOO_FEW)
 
     def difference(self, row: Row, name: str) -> Interval:
         """Difference of a column from `against` in a metric: the mean over seeds of both, with its 95 % interval."""
@@ -195,13 +206,23 @@ class ComparisonTable(Displayable):
                 sure = value.half is not None and abs(value.mean) > value.half
                 failed = FAILED if name in self.failed else ""
                 cells.append(Number(row.metric, value, "sure" if sure else "", failed, signed=True))
-            rows.append(TableRow([row.label, *cells], row.metric))
+            # a number of recorded columns alone has no difference
+            if self.failed or any(cell.value.count for cell in cells):
+                rows.append(TableRow([row.label, *cells], row.metric))
         yield Paragraph(["Differences from ", Phrase(self.against, "code"), ", of runs with the same seed:"])
         yield Table(heads, rows, "headline", abreast=_ABREAST)
 
+    def _on_freezes(self, name: str) -> str:
+        """A sentence on the still picture of a recorded call."""
+        rows = {row.key: row for row in self.rows}
+        if "freeze_time_s" in rows and rows["freeze_time_s"].cells[name].count:
+            label = f"{metric('freeze_time_s').label!r} is defined alike for all columns"
+            return f" Its browser counted its freezes: {label}; the time without a new picture needs each shown frame."
+        return " It has no frozen time: there is no getStats that counts it, and packets do not tell what was shown."
+
     def _row(self, row: Row, *, detail: bool = False) -> TableRow:
         cells = [
-            Number(row.metric, row.cells[name], row.mark(name), FAILED if name in self.failed else "")
+            Number(row.metric, _telling(row.cells[name]), row.mark(name), FAILED if name in self.failed else "")
             for name in self.controllers
         ]
         return TableRow([row.label, *cells], row.metric, detail)
@@ -243,8 +264,20 @@ class ComparisonTable(Displayable):
         return {"difference": finite(value.mean), "difference_half_interval_95": value.half}
 
 
+def _telling(value: Interval) -> Interval:
+    """The number, without an interval of two seeds that is wider than the number itself."""
+    idle = value.count == 2 and value.half is not None and value.half > abs(value.mean)  # noqa: PLR2004
+    return Interval(value.mean, None, value.count) if idle else value
+
+
 def _subject(run: RunLike) -> Mapping[str, Any]:
     return view.flow_summary(run, view.subject_of(run))
+
+
+def _marking(run: RunLike) -> Mapping[str, Any]:
+    """The share of marked packets of the subject flow."""
+    marked, sent = (finite(_subject(run).get(name)) for name in ("marked", "packets_sent"))
+    return {"marked_fraction": None if marked is None or not sent else marked / sent}
 
 
 def _described(runs: Sequence[RunLike], flow: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tidegate import _shipped
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, anchored
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, Refusals, did_you_mean
 from tidegate.scenario import Scenario, toml
 from tidegate.scenario.capacity import TraceCapacity
 from tidegate.suite import oracle, windows
@@ -233,12 +233,15 @@ def check_controllers(controllers: Mapping[str, str | Mapping[str, Any]], *, sim
         simulated: Whether real programs, which take part by the wall clock, are refused.
 
     Raises:
-        InputError: names the first one that does not exist.
+        InputError: names each one that does not exist.
     """
+    refusals = Refusals()
     for label, choice in controllers.items():
-        if registry.is_program(label) and not simulated:
-            from tidegate.shell import Contender
+        with refusals.of_input():
+            if registry.is_program(label) and not simulated:
+                from tidegate.shell import Contender
 
-            Contender.of(label)
-        elif label != oracle.NAME:
-            registry.choose(choice if isinstance(choice, str) else str(choice["name"]), Path())
+                Contender.of(label)
+            elif label != oracle.NAME:
+                registry.choose(choice if isinstance(choice, str) else str(choice["name"]), Path())
+    refusals.raise_all()

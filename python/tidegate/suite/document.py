@@ -220,25 +220,31 @@ def _scorecard(result: SuiteResult, names: Names, look_of: Mapping[str, Look]) -
         "Open a cell for its rules, numbers and charts; arrow keys go from cell to cell.",
         "Without scripts the cells cannot be opened; scores.csv has all their numbers.",
     )
-    close = "≈: a limit lies within the 95 % interval of the number, so other seeds could change the verdict."
     remarks = notes(
         "Each verdict is followed by the deciding rule: the rule broken by the widest margin, or, if none is broken, "
-        "the rule kept by the narrowest.",
-        close if any(cell.close for cell in result.cells) else "",
+        "the rule kept by the narrowest. A kept rule that is close (≈) follows it.",
         detail=True,
     )
+    if any(check.close for cell in result.cells for check in cell.broken or cell.checks):
+        remarks += notes("≈: a limit lies within the 95 % interval of the number: other seeds could decide otherwise.")
     return Section("Scorecard", [card, *remarks])
 
 
 def _judged(cell: Cell, opens: tuple[int, int]) -> Judged:
     """Returns sign and word of a verdict, with the number that decides it."""
-    decides, behind = cell.deciding, cell.brief[:90] or "no rule"
-    if decides is not None:
-        value = "no value" if decides.missing else decides.shown_interval
-        behind = f"{decides.rule.name} " + value.replace(" ", "\N{NO-BREAK SPACE}")
-    sign = f"{_SIGNS[cell.state]} {cell.state}{' ≈' if cell.close else ''}"
-    brief = cell.state if cell.state == "pass" else f"{cell.state}: {cell_summary(cell)}"
+    behind = cell.brief[:90] or "no rule"
+    if cell.deciding is not None:
+        also = [check for check in cell.hanging[:1] if not cell.broken and check is not cell.deciding]
+        behind = "; ".join(map(_deciding, [cell.deciding, *also]))
+    sign = f"{_SIGNS[cell.state]} {cell.state}"
+    brief = ": ".join(filter(None, [cell.state, cell_summary(cell)]))
     return Judged([Phrase(sign, "strong"), behind], _TONES[cell.state], opens=opens, brief=brief)
+
+
+def _deciding(check: Check) -> str:
+    """Returns a rule's name and number."""
+    value = "no value" if check.missing else check.marked
+    return f"{check.rule.name} " + value.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _noisy(result: SuiteResult) -> Iterator[Block]:

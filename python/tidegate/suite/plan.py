@@ -222,6 +222,8 @@ class Plan:
                     progress=first,
                     keep_going=True,
                     keep=keep_timed,
+                    # a cell with a failed run has no verdict
+                    together=[(job.point.case.name, job.point.controller) for job in jobs],
                 )
                 done += _held(live, results, second, keep)
             finally:

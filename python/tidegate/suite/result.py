@@ -73,8 +73,13 @@ class Cell:
 
     @property
     def close(self) -> bool:
-        """Whether other seeds could change the verdict: a limit is within a number's interval."""
-        return any(check.close for check in self.broken or self.checks)
+        """Whether other seeds could change the verdict: a kept rule is close, or all broken rules are."""
+        return all(check.close for check in self.broken) if self.broken else bool(self.hanging)
+
+    @property
+    def hanging(self) -> list[Check]:
+        """The close rules among those that decide: the broken ones, or else all, that with least room first."""
+        return sorted((check for check in self.broken or self.checks if check.close), key=lambda check: check.slack)
 
 
 @dataclass(frozen=True, repr=False)

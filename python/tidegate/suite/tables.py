@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate._inputs import CODE
+from tidegate._inputs import read as read_input
+from tidegate.errors import InputError
 from tidegate.output import csv
 from tidegate.output.junit import Case, xml
 from tidegate.results.metrics import finite
@@ -22,16 +27,15 @@ def files(result: SuiteResult) -> Iterator[tuple[str, str]]:
 
 
 def cell_summary(cell: Cell) -> str:
-    """A cell in a few words: its verdict, and what decides it."""
+    """The rule that decides a cell or could change its verdict, with its number; empty for one that passes for sure."""
     if cell.state in ("error", "not run"):
         return cell.brief
-    if not cell.checks:
-        return "no rule"
-    if not cell.broken:
-        return f"{len(cell.checks)} rules{', close' if cell.close else ''}"
-    check = cell.deciding or cell.broken[0]
-    rest = f" and {len(cell.broken) - 1} more" if len(cell.broken) > 1 else ""
-    return f"{check.rule.name}: {check.shown_interval}{rest}{', close' if cell.close else ''}"
+    named = cell.broken or cell.hanging
+    if not named:
+        return ""
+    check = min(named, key=lambda check: check.slack)
+    rest = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{check.rule.name}: {check.marked}{rest}"
 
 
 def to_csv(result: SuiteResult) -> str:
@@ -91,3 +95,20 @@ def file_of(controller: str) -> str:
     """
     match = re.match(r"(?:python|onnx|alphartc):([^:]+\.(?:py|onnx))(?::|$)", controller)
     return match[1] if match else ""
+
+
+def line_of(controller: str) -> int | None:
+    """The line of a controller's class in its file, or that of an error of syntax; `None` where neither is known."""
+    match = re.match(r"(python|alphartc):([^:]+\.py)(?::([^:]+)|$)", controller)
+    if match is None:
+        return None
+    # a name of AlphaRTC's class leaves the class out
+    name = "Estimator" if match[1] == "alphartc" else match[3]
+    try:
+        tree = ast.parse(read_input(Path(match[2]), CODE).data)
+    except SyntaxError as error:
+        return error.lineno
+    except (InputError, ValueError, RecursionError):
+        return None
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return next((node.lineno for node in classes), None)

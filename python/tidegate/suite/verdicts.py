@@ -38,7 +38,7 @@ class Check:
 
     @property
     def close(self) -> bool:
-        """Whether a limit lies within the interval: other seeds could say otherwise."""
+        """Whether a limit lies within the interval: with other seeds the rule could come out otherwise."""
         half = self.value.half or 0.0
         return any(abs(self.value.mean - limit.bound) < half for limit in self.limits)
 
@@ -75,7 +75,7 @@ class Check:
         label += f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
         if self.missing:
             return f"{label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
-        return f"{label} {self.shown_interval}, {self.limit}"
+        return f"{label} {self.marked}, {self.limit}"
 
     @property
     def shown(self) -> str:
@@ -87,6 +87,11 @@ class Check:
         """The number with its 95 % interval and its unit: `2.23 ± 0.31 %`."""
         half = self.value.half
         return self.shown if half is None else _show(self.rule, self.value.mean, half=half)
+
+    @property
+    def marked(self) -> str:
+        """The number with its interval, and with `≈` where it is close to a limit: `2.23 ± 0.31 % ≈`."""
+        return f"{self.shown_interval} ≈" if self.close else self.shown_interval
 
     @property
     def interval(self) -> str:

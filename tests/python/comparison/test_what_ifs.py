@@ -14,9 +14,12 @@ from support import Cli
 from support.captures import A, B, pcap, rtp, udp
 from tidegate import Comparison, Run, Scenario
 from tidegate.errors import InputError, ScenarioError
-from tidegate.output import markdown
-from tidegate.output.document import Table
+from tidegate.output import html, markdown
+from tidegate.output.document import Column, Document, Number, Row, Table
 from tidegate.recordings import imported
+from tidegate.results.metrics import METRICS
+from tidegate.results.stats import Interval
+from tidegate.show.table import ComparisonTable
 
 HOME = """duration = "10s"
 
@@ -133,6 +136,38 @@ def test_what_is_wrong_is_told(cli: Cli, tmp_path: Path, texts: list[str], said:
     assert said in refused.err
 
 
+@pytest.mark.parametrize(
+    ("args", "starts"),
+    [
+        (["--variant", "far", "--variant", "near"], ["--variant far: expected", "--variant near: expected"]),
+        (
+            ["--variant", "a: links.up.delay=1ms", "--variant", "b: controller=gc", "--variant", "c: duration=5s"],
+            ["variant a: links.up.delay: no entry", "variant b: gc: there is no such controller"],
+        ),
+        (
+            ["--variant", "home: duration=5s", "--variant", "a:", "--variant", "b:"],
+            ["variant a: found no changed value", "variant b: found no", "variant home: found the scenario's own"],
+        ),
+        (["gcd", "gcc", "nad"], ["gcd: there is no such controller", "nad: there is no such controller"]),
+    ],
+)
+def test_everything_wrong_is_named_at_once(cli: Cli, tmp_path: Path, args: list[str], starts: list[str]) -> None:
+    (tmp_path / "home.toml").write_text(HOME)
+    refused = cli("compare", "--scenario", str(tmp_path / "home.toml"), *args)
+    assert refused.code == 2
+    lines = refused.err.removeprefix("tidegate: ").splitlines()
+    assert len(lines) == len(starts)
+    for line, start in zip(lines, starts, strict=True):
+        assert line.strip().startswith(start)
+
+
+def test_a_suite_names_every_controller_that_does_not_exist(cli: Cli) -> None:
+    refused = cli("suite", "run", "smoke", "gcd", "gcc", "nad")
+    assert refused.code == 2
+    assert "gcd: there is no such controller" in refused.err
+    assert "nad: there is no such controller" in refused.err
+
+
 def test_controllers_times_variants_are_a_sweep() -> None:
     with pytest.raises(
         InputError, match=r"found 2 controllers beside variants; expected at most one: `tidegate sweep`"
@@ -171,9 +206,83 @@ def test_a_recorded_call_is_a_column_that_is_not_ranked(recorded: Run) -> None:
         assert "customer, recorded" not in row.best.labels
     assert not done.table.too_little
     alone = tidegate.compare(["fixed:60kbps"], base(), seeds=2)
-    assert [row.key for row in alone.table.rows] == list(rows), "what all simulated columns have stays"
+    freezes = ["freeze_time_s", "freezes"]
+    assert [*(row.key for row in alone.table.rows), *freezes] == list(rows), "what all simulated columns have stays"
     text = markdown.markdown(done.document())
     assert "`customer, recorded` was recorded and not simulated: it is not ranked" in text
+    assert "It has no frozen time: there is no getStats that counts it" in text
+
+
+def test_a_recorded_and_a_simulated_call_share_a_row_of_frozen_time(tmp_path: Path) -> None:
+    def report(second: int) -> dict[str, Any]:
+        froze = second > 5
+        counts = {"packetsReceived": 100 * (second + 1), "bytesReceived": 100_000 * (second + 1), "packetsLost": 0}
+        stats = {"id": "I", "type": "inbound-rtp", "kind": "video", "ssrc": 77, "timestamp": 1.7e12 + 1000 * second}
+        return {**stats, **counts, "freezeCount": int(froze), "totalFreezesDuration": 0.75 * froze}
+
+    file = tmp_path / "stats.json"
+    file.write_text("".join(json.dumps({"time_s": at, "report": [report(at)]}) + "\n" for at in range(10)))
+    done = tidegate.compare(["fixed:3Mbps"], base(), recordings={"customer": imported([file])})
+    rows = {row.key: row for row in done.table.rows}
+    (simulated,) = done.runs["fixed:3Mbps"]
+    ours = simulated.metrics("call")
+    for name, theirs in (("freeze_time_s", 0.75), ("freezes", 1)):
+        assert rows[name].cells["customer, recorded"].mean == theirs
+        assert rows[name].cells["fixed:3Mbps"].mean == pytest.approx(ours[name])
+    assert ours["freezes"]
+    text = markdown.markdown(done.document())
+    assert "Its browser counted its freezes" in text
+    assert "no frozen time" not in text
+
+
+def test_a_row_without_a_number_in_a_block_or_a_difference_is_left_out() -> None:
+    def row(label: str, *means: float | None) -> Row:
+        return Row([label, *(Number(METRICS["loss_fraction"], Interval.of([mean])) for mean in means)])
+
+    columns = [Column(text) for text in ("", "a", "b", "c", "d")]
+    table = Table(columns, [row("all", 1, 2, 3, 4), row("few", None, None, 3, 4)], "headline", abreast=2)
+    first, second = html.page(Document("t", [table])).split("<table")[1:3]
+    assert ("all" in first, "few" in first) == (True, False)
+    assert ("all" in second, "few" in second) == (True, True)
+
+    # three calls in a row without a queueing delay have a difference in none
+    runs = tidegate.compare(scenario=base(), variants={"far": FAR}).runs
+    without = {name: [run.under(name) for run in same] for name, same in runs.items()}
+    for run in (run for same in without.values() for run in same):
+        run.summary["flows"][0]["queueing_delay_ms_mean"] = None
+    without["far"][0].summary["flows"][0]["queueing_delay_ms_mean"] = 3.0
+    made = ComparisonTable.of(without, against="home")
+    values, differences = [block for block in made.blocks() if isinstance(block, Table)]
+    labels = [[str(line.cells[0]) for line in block.rows] for block in (values, differences)]
+    assert "queueing delay, mean" in labels[0]
+    assert "queueing delay, mean" not in labels[1]
+
+
+def test_two_seeds_have_no_interval_that_is_wider_than_the_number() -> None:
+    keys = {"links.uplink.capacity": "20Mbps", "links.uplink.loss": "0.05%"}
+    done = tidegate.compare(["fixed:60kbps"], base().with_changes(keys), seeds=2)
+    wide = [row for row in done.table.rows for cell in row.cells.values() if (cell.half or 0) > abs(cell.mean)]
+    assert wide
+    text = markdown.markdown(done.document())
+    shown = {cells[1].strip(): cells[3] for line in text.splitlines() if len(cells := line.split("|")) > 3}
+    for row in done.table.rows:
+        cell = next(iter(row.cells.values()))
+        assert ("±" in shown[row.label]) == (row not in wide and cell.half is not None), row.label
+    assert text.count("Too few seeds (2) for an interval") == 1
+    assert all(entry["half_interval_95"] is not None for entry in done.table.to_data() if entry["runs"] == 2)
+    more = markdown.markdown(tidegate.compare(["fixed:60kbps"], base().with_changes(keys), seeds=3).document())
+    assert "Too few seeds" not in more
+
+
+def test_marks_are_a_row_where_a_queue_marks() -> None:
+    marking = {"links.uplink.discipline": "dualpi2", "controller": "scream"}
+    done = tidegate.compare(scenario=base(), variants={"L4S": marking})
+    (row,) = (row for row in done.table.rows if row.key == "marked_fraction")
+    flow = done.runs["L4S"][0].metrics("call")
+    assert flow["marked"] > 0
+    assert row.cells["L4S"].mean == pytest.approx(flow["marked"] / flow["packets_sent"])
+    assert row.cells["home"].mean == 0
+    assert "marked_fraction" not in {row.key for row in tidegate.compare(["gcc"], base()).table.rows}
 
 
 def test_a_recorded_call_beside_variants_has_no_differences(recorded: Run, cli: Cli, tmp_path: Path) -> None:

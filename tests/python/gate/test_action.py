@@ -73,7 +73,7 @@ def test_a_controller_that_became_worse_fails(job: Job) -> None:
     assert job.outputs["check"]["exit-code"] == "1"
     assert (job.workspace / job.outputs["check"]["picture"]).read_bytes().startswith(b"\x89PNG")
     assert 'failures="1"' in (job.workspace / job.outputs["check"]["junit"]).read_text()
-    assert "::error file=steady.py,title=" in job.log
+    assert "::error file=steady.py,line=4,title=" in job.log
     assert "::error" not in job.summary
     assert "worse" in job.summary
 

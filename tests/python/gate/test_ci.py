@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support import ROOT
-from support.workflow import Job
+from support.workflow import Job, action
 from tidegate.gate.rules import DEFAULT
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -31,6 +31,12 @@ def steps() -> dict[str, dict[str, Any]]:
     """The steps of its workflow by their names."""
     workflow = yaml.safe_load(files()[".github/workflows/gate.yml"])
     return {step["name"]: step for step in workflow["jobs"]["gate"]["steps"] if "name" in step}
+
+
+def rows(comment: str) -> list[str]:
+    """The lines of the table behind a comment, without its head."""
+    table = PAGE.partition(f"<!-- {comment}")[2].partition("|---")[2].partition("\n\n")[0]
+    return table.splitlines()[1:]
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +73,36 @@ def test_the_page_has_a_whole_workflow() -> None:
     assert list(steps()) == ["Build", "The controller in Python", "The controller in Rust"]
     assert {step["uses"] for step in steps().values() if "uses" in step} == {"./tidegate/action"}
     assert set(files()) == {
-        "aimd.py", "Cargo.toml", "src/lib.rs", "backoff.py", "baselines.sh", ".github/workflows/gate.yml",
+        "aimd.py", "Cargo.toml", "src/lib.rs", "backoff.py", "baselines.sh", ".github/workflows/gate.yml", ".gitlab-ci.yml",
     }  # fmt: skip
 
 
+def test_the_page_has_every_input_of_the_action() -> None:
+    stated = [tuple(cell.strip() for cell in line.split("|")[1:4]) for line in rows("the inputs of action/action.yml")]
+
+    def default(about: dict[str, Any]) -> str:
+        return "required" if about.get("required") else f"`{about['default']}`" if about["default"] else ""
+
+    inputs = action()["inputs"].items()
+    assert stated == [(f"`{name}`", default(about), about["description"].strip()) for name, about in inputs]
+
+
+def test_the_job_for_gitlab_runs_the_check_and_reports_it(repository: Path, tmp_path: Path) -> None:
+    job = yaml.safe_load(files()[".gitlab-ci.yml"])["gate"]
+    install, folder, command = job["script"]
+    assert install.startswith("pip install ")
+    workspace = tmp_path / "gitlab"
+    shutil.copytree(repository, workspace)
+    assert sh(folder, workspace).returncode == 0
+    done = sh(f"{command} {SMALLER}", workspace)
+    assert done.returncode == 0, done.stderr
+    report = workspace / job["artifacts"]["reports"]["junit"]
+    assert "<testsuites" in report.read_text()
+    assert report.parent.name in job["artifacts"]["paths"]
+
+
 def test_the_page_has_the_default_rules() -> None:
-    assert tuple(re.findall(r"^\| `(.*?)` \|", PAGE, re.MULTILINE)) == DEFAULT
+    assert tuple(line.split("`")[1] for line in rows("the default rules")) == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -99,7 +129,7 @@ def test_each_gate_passes_what_is_the_same_and_fails_what_is_worse(
         code, job = gate(step, repository, tmp_path)
         assert code == 1, job.log
         python = {"aimd.py": "aimd.py", "src/lib.rs": "backoff.py"}[file]
-        assert f"::error file={python},title=5.1 became worse::utilisation" in job.log
+        assert re.search(rf"::error file={python},line=\d+,title=5.1 became worse::utilisation", job.log), job.log
         assert "5.1 over 100 s" in job.summary
         outputs = job.outputs["check"]
         assert (repository / outputs["picture"]).read_bytes().startswith(b"\x89PNG")

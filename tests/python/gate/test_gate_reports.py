@@ -96,7 +96,8 @@ def test_a_failure_says_at_length_what_failed_and_where_and_how_long_it_took(fol
         "again: tidegate check base.json --cases steps",
     ):
         assert f"\n{line}" in f"\n{text}", line
-    assert "::error file=mine.py,title=steps became worse::" in done.out
+    # the line of the class
+    assert "::error file=mine.py,line=5,title=steps became worse::" in done.out
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,9 @@ def test_a_check_that_cannot_be_made_is_reported_all_the_same(
     # the text is that of the message on the terminal
     assert (error.text or "") in done.err.replace("tidegate: ", "")
     (annotation,) = [line for line in done.out.splitlines() if line.startswith("::error ")]
-    assert annotation.startswith(f"::error file={file},title=tidegate check could not be made::")
+    # the class is behind the line with the library
+    place = f"file={file},line=6" if break_it == "library" else f"file={file}"
+    assert annotation.startswith(f"::error {place},title=tidegate check could not be made::")
 
 
 def test_without_being_asked_nothing_is_reported(folder: Path, cli: Cli) -> None:
@@ -149,6 +152,31 @@ def test_an_endless_run_is_ended_and_fails(folder: Path, cli: Cli) -> None:
     (error,) = test
     assert "the run took longer than the time limit of 1 s, and was ended" in (error.text or "")
     assert "steps: seed 1: the run took longer than the time limit of 1 s" in done.err
+
+
+COMPARE = ["compare", "python:mine.py:Mine", "gcc", "--set", "duration=600s", "--out", "out", "-j", "1"]
+COUNTED = """if not hasattr(self, "begun"):
+            self.begun = open("begun", "a").write("1")
+        """
+"""Leaves a mark for each run that began."""
+
+
+@pytest.mark.parametrize("command", [["check", "base.json", "--seeds", "20", "-j", "1"], [*COMPARE, "--seeds", "4"]])
+def test_after_a_run_without_progress_its_other_seeds_are_not_begun(folder: Path, cli: Cli, command: list[str]) -> None:
+    (folder / "mine.py").write_text(mine(body=f"{COUNTED}while True: pass"))
+    done = cli(*command, "--time-limit", "1s")
+    assert done.code == 1, done.err
+    assert (folder / "begun").read_text() == "1"
+    assert "; it made no progress in the last 0.5 s, as with an endless loop in a controller" in done.err
+    assert "; no further seed of it was begun" in done.err
+
+
+def test_a_slow_run_says_nothing_of_its_other_seeds(folder: Path, cli: Cli) -> None:
+    (folder / "mine.py").write_text(mine(before="import time", body=f"{COUNTED}time.sleep(0.001)"))
+    done = cli(*COMPARE, "--seeds", "2", "--time-limit", "2s")
+    assert done.code == 1, done.err
+    assert (folder / "begun").read_text() == "11"
+    assert "progress" not in done.err
 
 
 def test_a_failure_shows_the_worst_case_before_and_now(folder: Path, cli: Cli) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tidegate.output.github import annotation
 from tidegate.output.junit import Case, xml
+from tidegate.suite.tables import line_of
 
 CASES = [
     Case("short.steps", "rate < -5%", "passed"),
@@ -56,3 +59,21 @@ def test_annotations_are_escaped_as_githubs_toolkit_does_it() -> None:
         "::warning title=tcp is undecided::0 to 1 %25",
         r"::error file=mine%2C1.py,title=tcp failed::no \x07 link",
     ]
+
+
+def test_a_line_stands_beside_its_file_alone() -> None:
+    case = Case("a", "b", "failure", "worse", title="t", file="mine.py", line=7)
+    assert annotation(case) == "::error file=mine.py,line=7,title=t::worse"
+    assert annotation(replace(case, line=None)) == "::error file=mine.py,title=t::worse"
+    assert annotation(replace(case, file="")) == "::error title=t::worse"
+
+
+def test_the_line_of_a_controller_is_that_of_its_class(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1\n\nclass Other: ...\n\nclass Mine:\n    k = 1\n\nclass Estimator: ...\n")
+    names = (f"python:{file}:Mine", f"python:{file}:Mine:k=2", f"python:{file}:Gone", f"alphartc:{file}", "gcc")
+    assert [line_of(name) for name in (*names, f"alphartc:{file}:k=2")] == [5, 5, None, 8, None, 8]
+    file.write_text("class Mine:\n    x = (\n")
+    assert line_of(f"python:{file}:Mine") == 2
+    file.unlink()
+    assert line_of(f"python:{file}:Mine") is None

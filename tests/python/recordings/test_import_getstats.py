@@ -13,7 +13,9 @@ import pytest
 import tidegate
 from support import Cli, shared
 from tidegate import InputError
+from tidegate.output.markdown import markdown
 from tidegate.recordings import imported
+from tidegate.show import report
 
 BEGUN_MS = 1_700_000_000_000.0
 SECONDS, RATE, LOST, FREEZE = 20, 100, 7, 12
@@ -310,3 +312,15 @@ def test_a_call_of_chromium_with_the_truth_of_its_link() -> None:
     assert 0.42e6 < np.nanmax(rate[(at > 36) & (at < 58)]) < 0.51e6
     target = decisions.to_numpy("target_bps")[decisions.to_numpy("t_s") > 35]
     assert target[:20].max() < 0.6e6
+
+
+def test_a_report_says_where_a_row_has_several_freezes(tmp_path: Path) -> None:
+    def froze(second: int, times: int) -> list[dict[str, Any]]:
+        (inbound,) = receiver(second)
+        return [{**inbound, "freezeCount": times * inbound["freezeCount"]}]
+
+    for times, says in ((1, False), (4, True)):
+        file = tmp_path / f"{times}.json"
+        file.write_bytes(lines(lambda second, times=times: froze(second, times)))
+        text = markdown(report.document(imported([file])))
+        assert ("1 report counted them, so that a row may have several of them." in text) == says

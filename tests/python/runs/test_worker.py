@@ -143,7 +143,8 @@ def test_a_job_beyond_its_time_limit_is_an_error_of_that_job(*, processes: bool)
     with limited(0.5):
         late, fine = pool.run_all([endless, Job(seven)], workers=1, processes=processes, keep_going=True)
     assert isinstance(late, TimeLimitExceeded)
-    place = "" if processes else " at 25 % of its simulated time"
+    stood = "; it made no progress in the last 0.25 s, as with an endless loop in a controller"
+    place = stood if processes else " at 25 % of its simulated time"
     assert str(late) == f"the run took longer than the time limit of 0.5 s, and was ended{place}"
     assert fine == 7
     assert time.monotonic() - began < 20

@@ -192,3 +192,29 @@ def test_the_command_line_has_the_size_the_style_and_the_heading(tmp_path: Path,
         outcome = cli("report", str(tmp_path / "run"), *words, "--force")
         assert outcome.code == 2
         assert why in " ".join(outcome.err.split())
+
+
+def test_names_of_near_points_in_a_small_figure_do_not_overlap() -> None:
+    near = {f"controller {number}": [synthetic.under("constant", seed)] for number, seed in enumerate((1, 2, 3, 4))}
+    figure = plot.rate_delay_scatter(near, size=(3.3, 2.4))
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    names = [text for text in ax.texts if text.get_text() in near]
+    assert len(names) == len(near)
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert all(ax.bbox.x0 - 1 <= box.x0 and box.x1 <= ax.bbox.x1 + 1 for box in boxes)
+
+
+def test_means_above_a_narrow_panel_have_their_names() -> None:
+    figure = plot.comparison({"GCC": [synthetic.under("careful")]}, size=(6, 5))
+    (facts,) = [ax.get_title(loc="right") for ax in figure.axes if ax.get_title(loc="right")]
+    assert "bit/s goodput" in facts
+
+
+def test_a_heading_counts_controllers_or_calls() -> None:
+    names = [f"column {number}" for number in range(7)]
+    alike = plot.comparison({name: [synthetic.under("gcc")] for name in names})
+    assert alike.get_suptitle().startswith("7 calls on ")
+    other = plot.comparison({name: [synthetic.under(name)] for name in names})
+    assert other.get_suptitle().startswith("7 controllers on ")

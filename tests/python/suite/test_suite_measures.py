@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 import tidegate
+from support import ROOT
 from tidegate import Scenario
 from tidegate.suite import _demands as demanding
+from tidegate.suite import numbers
 from tidegate.suite import shares as sharing
 from tidegate.suite.filling import Wish, fill
 from tidegate.suite.measures import CATALOGUE, Measures, measure
@@ -509,3 +512,15 @@ def test_each_measure_says_what_it_is() -> None:
             "power",
             "challenge_2021_score",
         }
+
+
+def test_each_time_of_convergence_has_its_own_name_on_the_page() -> None:
+    section = (ROOT / "docs" / "results.md").read_text().partition("\n## Convergence and oscillation")[2]
+    table = [line.split("|")[1:3] for line in section.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    stated = {key: name.strip() for name, keys in table for key in re.findall("`(.*?)`", keys)}
+    labels = {name: numbers.metric_of(name).label for name in numbers.names() if "convergence" in name}
+    assert set(stated) == set(labels)
+    assert len(set(stated.values())) == 3
+    for key, name in stated.items():
+        # of the suites' measure there are the longest and the mean
+        assert labels[key].endswith(name), key

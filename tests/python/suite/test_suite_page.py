@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from support.suite_results import TWELVE, block, made, rendered, row
+from tidegate.cli.suites import _data as suite_data
 from tidegate.cli.suites import _print
 from tidegate.output.chart import Ellipse
 from tidegate.output.document import NOTHING, Drawing, Section, Table, plain_text
@@ -334,3 +336,49 @@ def test_a_notebook_has_no_buttons_and_no_asides() -> None:
     assert not any(name in {"button", "svg", "small"} for name, _ in shown.elements)
     assert "fail: delay: 120.0 ± 0.0 ms" in shown.texts
     assert "title 1" not in " ".join(shown.texts)
+
+
+def test_a_close_number_has_its_mark_in_every_form_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    result = made(cases=1)
+    runs = dict(result.rows)
+
+    def measured(controller: str, rates: tuple[float, ...], delays: tuple[float, ...]) -> None:
+        both = enumerate(zip(rates, delays, strict=True), 1)
+        runs["5.0,delay=0ms", controller] = {seed: row(seed, rate, delay) for seed, (rate, delay) in both}
+
+    # passes: the delay has least room and is sure, the rate is close
+    measured("gcc", (1.1e6, 1.7e6, 2.3e6), (95.0, 95.1, 95.2))
+    # fails: both rules are broken, and the rate for sure, so that no other seed could change the verdict
+    measured("nada", (5e5, 5e5, 5e5), (80.0, 105.0, 130.0))
+    # fails by a number that is close
+    measured("fixed:700kbps", (2e6, 2e6, 2e6), (80.0, 105.0, 130.0))
+    result = replace(result, rows=runs)
+    cells = [result.cell("5.0,delay=0ms", name) for name in result.controllers]
+    assert [cell.state for cell in cells] == ["pass", "fail", "fail"]
+    assert [cell.close for cell in cells] == [True, False, True]
+
+    texts = ["delay 95.1 ± 0.2 ms; rate 1.70 ± 1.49 Mbit/s ≈", "rate 0.50 ± 0.00 Mbit/s", "delay 105.0 ± 62.1 ms ≈"]
+    signs = ["✓ pass", "✗ fail", "✗ fail"]
+    page = " ".join(Texts(rendered(result)).texts).replace("\N{NO-BREAK SPACE}", " ")
+    card = markdown(result.document(), again=False).replace("\N{NO-BREAK SPACE}", " ")
+    for sign, text in zip(signs, texts, strict=True):
+        assert text in page
+        assert f"**{sign}** {text} |" in card
+
+    _print(result)
+    out = capsys.readouterr().out
+    line = next(line for line in out.splitlines() if line.strip().startswith("5.0"))
+    in_terminal = ["pass: rate: 1.70 ± 1.49 Mbit/s ≈", "fail: rate: 0.50 ± 0.00 Mbit/s and 1 more"]
+    assert re.split(r"\s{2,}", line.strip())[1:] == [*in_terminal, "fail: delay: 105.0 ± 62.1 ms ≈"]
+    explained = "≈: a limit lies within the 95 % interval of the number"
+    assert explained in out
+
+    data: list[dict[str, Any]] = suite_data(result)["cells"]  # type: ignore[assignment]
+    assert [cell["close"] for cell in data if cell["state"] != "not run"] == [True, False, True]
+    of_checks = [[(check["rule"], check["close"]) for check in cell["checks"]] for cell in data[:3]]
+    assert of_checks == [
+        [("rate", True), ("delay", False)], [("rate", False), ("delay", True)], [("rate", False), ("delay", True)]
+    ]  # fmt: skip
+
+    _print(made())
+    assert "≈" not in capsys.readouterr().out

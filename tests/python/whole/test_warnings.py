@@ -89,18 +89,18 @@ def test_a_way_back_that_nobody_wrote_says_whose_it_is(tmp_path: Path, cli: Cli)
     """Its line is that of the link: it has what the way there has, until `back` says otherwise."""
     file = slow(tmp_path)
     file.write_text(file.read_text("utf-8").partition("[[flows]]")[0] + CALL, "utf-8")
-    inherited = " (the backward direction has the forward direction's queue; for another one write back = { queue = ... } in this table)"
+    hint = "for another one write back = { queue = ... } in this table"
+    inherited = f": the backward direction of cable has the forward direction's queue ({hint}): links.cable.back.queue: 375 bytes"
 
     def told(*changes: str) -> str:
         lines = cli("run", str(file), *changes, "--json").err.splitlines()
         (line,) = [one for one in lines if "links.cable.back.queue: " in one]
         return line
 
-    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: 375 bytes are too few for ")
-    assert told().endswith(inherited)
+    assert told().startswith(f"tidegate: warning: {file}:4{inherited} are too few for ")
     assert "queue: 250 bytes" in told("--set", 'links.cable.back.queue={time="200ms"}')
     assert inherited not in told("--set", 'links.cable.back.queue={time="200ms"}')
-    assert told("--set", "links.cable.back.delay=20ms").endswith(inherited), "a way back with other settings of its own"
+    assert inherited in told("--set", "links.cable.back.delay=20ms"), "a way back with other settings of its own"
 
 
 CALL = """\

@@ -317,15 +317,15 @@
   const quoted = (word) => (/^[A-Za-z0-9_.,:=@%+/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
   function verdict(code) {
-    const passed = code & 1, close = code & 2;
-    return el("span", { class: passed ? "pass" : "fail" }, `${passed ? "✓ met" : "✗ broken"}${close ? " ≈" : ""}`);
+    const passed = code & 1;
+    return el("span", { class: passed ? "pass" : "fail" }, passed ? "✓ met" : "✗ broken");
   }
 
   function rules(cell) {
     if (!cell.checks) return cell.why ? el("p", {}, cell.why) : el("p", {}, "No rule is for this cell.");
     return table("rules", ["Rule", "", "Number", "Limit", "Asks"], cell.checks.map(([at, shown, half, limit, code, beyond]) => {
       const rule = data.rules[at];
-      const value = el("span", {}, shown, half ? el("span", { class: "interval" }, ` ± ${half}`) : null, beyond ? el("div", { class: "fail" }, beyond) : null);
+      const value = el("span", {}, shown, half ? el("span", { class: "interval" }, ` ± ${half}`) : null, code & 2 ? " ≈" : null, beyond ? el("div", { class: "fail" }, beyond) : null);
       return [rule.name, verdict(code), value, limit, el("span", { title: rule.source }, rule.says)];
     }));
   }

@@ -52,6 +52,7 @@ def before_after(title: str, sides: Sequence[Side]) -> Figure:
         delay.set_xlim(0, max(side.rate_mbps.shape[1] * side.step_s for side in sides))
         seeds = max(len(side.rate_mbps) for side in sides)
         note = f"lines: median of {seeds} seeds; bands: from the least to the most" if seeds > 1 else "one seed"
+        note += ". The table judges means of whole calls over all seeds, which can differ"
         figure.supxlabel(note, x=0.99, ha="right", fontsize=10, color=MUTED)
         figure.align_ylabels()
         headline(figure, title)

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tidegate.show import view
-from tidegate.show.plot.fitting import Size, Style, drawing, legend_below, letters
+from tidegate.show.plot.fitting import Size, Style, drawing, layout, legend_below, letters
+from tidegate.show.plot.naming import write_names
 from tidegate.show.plot.style import plain_log, points, stroke
 from tidegate.show.view import Runs
 
@@ -114,6 +115,7 @@ def rate_delay_scatter(
     with drawing(7.6, 5.4, size, style) as figure:
         ax = figure.subplots()
         all_points: list[tuple[float, float]] = []
+        names: list[tuple[str, tuple[float, float], str]] = []
         for label, members in groups.items():
             by_seed = view.delay_and_rate(members)
             if not by_seed:
@@ -122,29 +124,21 @@ def rate_delay_scatter(
             x, y = (np.array(axis) for axis in zip(*by_seed, strict=True))
             if len(by_seed) > 1:
                 ax.scatter(x, y, s=stroke(4.7) ** 2, color=colour, marker=marker, alpha=0.5, linewidths=0)
-            mean = x.mean(), y.mean()
+            mean = float(x.mean()), float(y.mean())
             edge: dict[str, Any] = {"edgecolors": "white", "linewidths": stroke(1.2)}
             ax.scatter(*mean, s=stroke(11.4) ** 2, color=colour, marker=marker, zorder=3, **edge)
-            ax.annotate(
-                view.renamed(labels, label),
-                mean,
-                xytext=(0, points(11)),
-                textcoords="offset points",
-                color=colour,
-                ha="center",
-                fontsize=points(12),
-                fontweight="bold",
-                zorder=4,
-            )
+            names.append((view.renamed(labels, label), mean, colour))
             all_points.extend(by_seed)
         reversed_delay_axis(ax, [point[0] for point in all_points])
         ax.set_ylim(0, max((point[1] for point in all_points), default=1.0) * 1.18)
         ax.set_ylabel("Mean receive rate (Mbit/s)")
         ax.set_xlabel("One-way delay, 95th percentile (ms)")
+        ax.set_title(title)
+        layout(figure)
+        write_names(ax, names, points(12), stroke(11.4), points(11))
         ax.text(
             0.985, 0.975, "better ↗", transform=ax.transAxes, ha="right", va="top", color="#777777", fontsize=points(12)
         )
-        ax.set_title(title)
     return figure
 
 

@@ -145,14 +145,16 @@ def _rate_panel(
 
 
 def _above(ax: Axes, label: str, colour: str, runs: Sequence[RunLike], room: float) -> None:
-    """Writes a controller's name above its panel, and its means where the panel (points) is wide enough for both."""
+    """Writes a controller's name above its panel, and as many of its means as the width (points) has room for."""
     ax.set_title(label, color=colour, fontsize=points(12), pad=points(4))
-    means = ((name, show, view.mean(runs, name)) for name, show, _ in _FACTS if name != "utilisation")
-    facts = ", ".join(show(mean) for _, show, mean in means if math.isfinite(mean))
+    means = ((show, says, view.mean(runs, name)) for name, show, says in _FACTS if name != "utilisation")
+    facts = [f"{show(mean)} {says}" for show, says, mean in means if math.isfinite(mean)]
     small = points(9.5)
     # the name is bold, so a tenth wider
-    if facts and 1.1 * width_of(label, points(12)) + width_of(f"   {facts}", small) < room:
-        ax.set_title(facts, loc="right", fontsize=small, fontweight="normal", color="#555555", pad=points(4))
+    free = room - 1.1 * width_of(label, points(12))
+    texts = (", ".join(facts[:count]) for count in range(len(facts), 0, -1))
+    if text := next((text for text in texts if width_of(f"   {text}", small) < free), ""):
+        ax.set_title(text, loc="right", fontsize=small, fontweight="normal", color="#555555", pad=points(4))
 
 
 def _aside(ax: Axes, label: str, colour: str, runs: Sequence[RunLike]) -> None:
@@ -179,7 +181,10 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
 
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
-    names = listed(list(groups)) if len(groups) <= _ONE_COLUMN else f"{len(groups)} controllers"
+    # of what-ifs the columns may have one controller, and a recorded call has none that is known
+    ran = {view.flow_summary(runs[0], view.subject_of(runs[0])).get("controller") for runs in groups.values()}
+    noun = "controllers" if len(ran - {None}) == len(groups) else "calls"
+    names = listed(list(groups)) if len(groups) <= _ONE_COLUMN else f"{len(groups)} {noun}"
     return f"{names} on “{run.summary.get('name', 'one network')}”"
 
 

@@ -12,16 +12,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.transforms import Bbox
 
 from tidegate.output.palette import Look, shade
 from tidegate.results.metrics import Metric, metric
 from tidegate.show import sweeps
 from tidegate.show.plot.fitting import Size, Style, drawing, layout, legend_below, letters, width_of
+from tidegate.show.plot.naming import PLACES, annotate, around, beside
 from tidegate.show.plot.points import reversed_delay_axis
 from tidegate.show.plot.style import headline, points, stroke
 from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
-from tidegate.show.view import Floats
 
 _MAX_COLUMNS = 4  # of panels
 _MAX_PANELS = 12  # of one figure
@@ -161,7 +160,7 @@ def _write_values(ax: Axes, swept: Swept, panel: Panel, looks: Mapping[str, Look
     size, dpi = points(9), ax.figure.dpi / 72
     dots = [combination.point for combination in panel.combinations if all(map(math.isfinite, combination.point))]
     # names must not hide points
-    occupied = [] if swept.is_line else [_around(ax.transData.transform(dot), stroke(4) * dpi) for dot in dots]
+    occupied = [] if swept.is_line else [around(ax.transData.transform(dot), stroke(4) * dpi) for dot in dots]
     for label, line in panel.lines.items():
         order = [0, len(line) - 1, *range(1, len(line) - 1)] if len(line) > 1 else [0]
         for combination in (line[index] for index in order):
@@ -172,40 +171,15 @@ def _write_values(ax: Axes, swept: Swept, panel: Panel, looks: Mapping[str, Look
             text = names.get(value, value)
             x, y = ax.transData.transform(point)
             width, height = 1.02 * width_of(text, size) * dpi, 1.1 * size * dpi
-            for across, up in _PLACES[:2] if swept.is_line else _PLACES:
-                box = _beside(x, y, (across * size * dpi, up * size * dpi), width, height)
+            for across, up in PLACES[:2] if swept.is_line else PLACES:
+                box = beside(x, y, (across * size * dpi, up * size * dpi), width, height)
                 inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
                 if not swept.is_line:
                     inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
                 if inside and not any(box.overlaps(obstacle) for obstacle in occupied):
                     occupied.append(box)
-                    _annotate(ax, text, point, (across * size, up * size), looks[label].colour)
+                    annotate(ax, text, point, (across * size, up * size), size, color=looks[label].colour)
                     break
-
-
-_NEAR = ((0.7, 0.45), (0.7, -1.3), (0.7, 1.6), (0.7, -2.5), (1.6, 2.8), (1.6, -3.7), (2.5, 4.0), (2.5, -5.0))
-_PLACES = [(side * across, up) for across, up in _NEAR for side in (1, -1)]
-"""Places of a text beside its point, in heights of its letters: the distance to a side, and the lower edge."""
-
-
-def _beside(x: float, y: float, shift: Sequence[float], width: float, height: float) -> Bbox:
-    start = x + shift[0] - (width if shift[0] < 0 else 0)
-    return Bbox.from_extents(start, y + shift[1], start + width, y + shift[1] + height)
-
-
-def _around(dot: Floats, half: float) -> Bbox:
-    x, y = dot
-    return Bbox.from_extents(x - half, y - half, x + half, y + half)
-
-
-def _annotate(ax: Axes, text: str, point: tuple[float, float], shift: tuple[float, float], ink: str) -> None:
-    size = points(9)
-    side = "left" if shift[0] > 0 else "right"
-    leader = {"arrowstyle": "-", "color": ink, "linewidth": stroke(0.6), "shrinkA": 0, "shrinkB": 2}
-    ax.annotate(
-        text, point, xytext=shift, textcoords="offset points", fontsize=size, color=ink, zorder=4,
-        ha=side, va="baseline", arrowprops=leader if abs(shift[1]) > 1.5 * size else None,
-    )  # fmt: skip
 
 
 # --- two settings ---------------------------------------------------------------------------------

@@ -47,8 +47,11 @@ def _freezes(run: RunLike, entry: dict[str, Any]) -> Iterator[Block]:
     ends, lengths = _session.freezes(run, flow)
     yield from _listed("stood still until (s)", "for (s)", ends, lengths, 2)
     if len(ends):
+        # a report counts every freeze since the one before
+        together = f"{counted(len(ends), 'report')} counted them, so that a row may have several of them."
+        several = together if len(ends) < count else ""
         yield from notes(
-            "Times are of the reports that first counted a freeze: it ended at that time or shortly before."
+            several, "Times are of the reports that first counted a freeze: it ended at that time or shortly before."
         )
 
 
