@@ -185,6 +185,10 @@ def test_a_failure_shows_the_worst_case_before_and_now(folder: Path, cli: Cli) -
     assert done.code == 1
     assert done.out.count("steps over 10 s, a mark for each 1 s, median of 5 seeds") == 1
     rates = [line for line in done.out.splitlines() if re.search("(before|now) .*Mbit/s$", line)]
+    assert (
+        done.out.count("  each mark is a median at that time; the table judges means of whole calls over all seeds")
+        == 1
+    )
     # on one scale: what is slower has lower marks
     marks = [re.search(r"(?:before|now) +([▁▂▃▄▅▆▇█ ]{10}) ", line) for line in rates]
     before, now = (match[1] for match in marks if match)
