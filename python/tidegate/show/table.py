@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -23,8 +23,8 @@ FAILED = "failed"
 _DETAILS = (*COUNTED, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
 """Further metrics, which only whole documents have."""
 _TOO_FEW = (
-    "Too few seeds (2) for an interval where it would be wider than the number: none is shown there. Of five seeds it "
-    "is some seven times narrower (Student's t of 2.8 instead of 12.7, divided by the root of the number of seeds)."
+    "A number of two seeds alone has no interval here where that would be wider than the number (12.7 standard "
+    "errors); five seeds give one that is some seven times narrower."
 )
 _FREEZES = ("freeze_time_s", "freezes")
 """The picture that stands still as a browser counts it, which recorded and simulated calls both have."""
@@ -186,9 +186,9 @@ class ComparisonTable(Displayable):
             # whole documents name failures at their beginning
             yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
-        intervals = [cell for row in (*self.rows, *self.details) for cell in row.cells.values()]
-        if any(_telling(interval).half != interval.half for interval in intervals):
-            yield from notes(_TOO_FEW)
+        without = [rows for rows in (self.rows, self.details) if any(map(_idle, _intervals(rows)))]
+        if without:
+            yield from notes(_TOO_FEW, detail=without == [self.details])
 
     def difference(self, row: Row, name: str) -> Interval:
         """Difference of a column from `against` in a metric: the mean over seeds of both, with its 95 % interval."""
@@ -210,7 +210,8 @@ class ComparisonTable(Displayable):
             if self.failed or any(cell.value.count for cell in cells):
                 rows.append(TableRow([row.label, *cells], row.metric))
         yield Paragraph(["Differences from ", Phrase(self.against, "code"), ", of runs with the same seed:"])
-        yield Table(heads, rows, "headline", abreast=_ABREAST)
+        # signs and three digits more than a mean's: five of them would be wider than a page of 1300 pixels
+        yield Table(heads, rows, "headline", abreast=_ABREAST - 1)
 
     def _on_freezes(self, name: str) -> str:
         """A sentence on the still picture of a recorded call."""
@@ -264,10 +265,18 @@ class ComparisonTable(Displayable):
         return {"difference": finite(value.mean), "difference_half_interval_95": value.half}
 
 
+def _intervals(rows: Iterable[Row]) -> Iterator[Interval]:
+    return (interval for row in rows for interval in row.cells.values())
+
+
+def _idle(value: Interval) -> bool:
+    """Whether an interval is of two seeds, and wider than the number itself."""
+    return value.count == 2 and value.half is not None and value.half > abs(value.mean)  # noqa: PLR2004
+
+
 def _telling(value: Interval) -> Interval:
-    """The number, without an interval of two seeds that is wider than the number itself."""
-    idle = value.count == 2 and value.half is not None and value.half > abs(value.mean)  # noqa: PLR2004
-    return Interval(value.mean, None, value.count) if idle else value
+    """The number, without an idle interval."""
+    return Interval(value.mean, None, value.count) if _idle(value) else value
 
 
 def _subject(run: RunLike) -> Mapping[str, Any]:

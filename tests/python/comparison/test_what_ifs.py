@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from support.captures import A, B, pcap, rtp, udp
 from tidegate import Comparison, Run, Scenario
 from tidegate.errors import InputError, ScenarioError
 from tidegate.output import html, markdown
-from tidegate.output.document import Column, Document, Number, Row, Table
+from tidegate.output.document import Column, Document, Number, Paragraph, Row, Table
 from tidegate.recordings import imported
 from tidegate.results.metrics import METRICS
 from tidegate.results.stats import Interval
@@ -268,10 +269,18 @@ def test_two_seeds_have_no_interval_that_is_wider_than_the_number() -> None:
     for row in done.table.rows:
         cell = next(iter(row.cells.values()))
         assert ("±" in shown[row.label]) == (row not in wide and cell.half is not None), row.label
-    assert text.count("Too few seeds (2) for an interval") == 1
+    sentence = "A number of two seeds alone has no interval"
+    assert text.count(sentence) == 1
     assert all(entry["half_interval_95"] is not None for entry in done.table.to_data() if entry["runs"] == 2)
     more = markdown.markdown(tidegate.compare(["fixed:60kbps"], base().with_changes(keys), seeds=3).document())
-    assert "Too few seeds" not in more
+    assert sentence not in more
+
+    # of a row that only a whole document has, only a whole document says it
+    def of_details(table: ComparisonTable) -> list[bool]:
+        return [block.detail for block in table.blocks() if isinstance(block, Paragraph) and sentence in str(block)]
+
+    hidden = replace(done.table, rows=[row for row in done.table.rows if row not in wide], details=wide)
+    assert (of_details(done.table), of_details(hidden)) == ([False], [True])
 
 
 def test_marks_are_a_row_where_a_queue_marks() -> None:
