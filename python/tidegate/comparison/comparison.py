@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -298,14 +299,12 @@ def compare(
 
     def scenarios(base: Scenario) -> list[Scenario]:
         """The scenario of each column that is simulated."""
+        simulated = [contender for label, contender in by_label.items() if not is_program(label)]
+        variants = [partial(_variant, base, name, values) for name, values in changes.items()]
         columns, refusals = [], Refusals()
-        for name, values in changes.items():
+        for make in variants or [partial(with_controller, base, contender) for contender in simulated]:
             with refusals.of_input():
-                columns.append(_variant(base, name, values))
-        for label, contender in by_label.items() if not changes else ():
-            if not is_program(label):
-                with refusals.of_input():
-                    columns.append(with_controller(base, contender))
+                columns.append(make())
         refusals.raise_all()
         return columns
 

@@ -129,7 +129,7 @@ class Change:
                 )
         if self.before is None:
             text.append(f"  {WITHOUT}")
-        return [*text, f"  {DRAWN}"]
+        return [*text, f"  each mark is a median at that time; {JUDGED}"]
 
     def figure(self, controller: str, against: str) -> Figure:
         """Draws the change: medians over the seeds, and bands from the least to the most."""
@@ -140,11 +140,11 @@ class Change:
             for name, course in ((f"before: {against}", self.before), (f"now: {controller}", self.now))
             if course is not None
         ]
-        return before_after(f"{self.case}: {self.title}" if self.title else self.case, sides)
+        return before_after(f"{self.case}: {self.title}" if self.title else self.case, sides, JUDGED)
 
 
-DRAWN = "each mark is a median at that time; the table judges means of whole calls over all seeds, which can differ"
-"""On the marks beside a table of the same case: medians of few seeds on generated links can point the other way."""
+JUDGED = "the table judges means of whole calls over all seeds, which can differ"
+"""Beside a course over time, in log and picture: medians of few seeds on generated links can point the other way."""
 WITHOUT = (
     "the baseline has no course over time, since it was made by an older tidegate; make it again to see before and now"
 )

@@ -288,14 +288,12 @@ class _Running:
             if tell is not None:
                 tell((done + fraction * len(chosen)) / max(total, 1) if total else 0.0)
 
-        busy = busy_in_python((run.busy for run in missing), len(missing), self.workers)
+        busy = busy_in_python((run.lowered for run in missing), len(missing), self.workers)
         jobs = [run.job for run in missing]
 
         def keep(number: int, row: Mapping[str, Any]) -> Path:
             return self.results.write(missing[number].key, row)
 
-        # a try with a failed run has no value
-        together = [id(run.busy) for run in missing]
         outcomes = engine.run_all(
             jobs,
             workers=self.workers,
@@ -303,7 +301,8 @@ class _Running:
             progress=report,
             keep_going=True,
             keep=keep,
-            together=together,
+            # a try with a failed run has no value
+            together=[id(run.lowered) for run in missing],
         )
         failed = {}
         for run, outcome in zip(missing, outcomes, strict=True):

@@ -35,8 +35,8 @@ class TryRun:
     """Key of its saved result."""
     job: Job[dict[str, Any]]
     """The job that does the run."""
-    busy: Any
-    """The lowered scenario, which says whether it keeps Python busy."""
+    lowered: Any
+    """The lowered scenario, the same object for all seeds of a try and a case; it says whether it keeps Python busy."""
 
 
 @dataclass(frozen=True)

@@ -321,6 +321,11 @@ class Claim:
     cell: tuple[str, str, str] | None = None
     """Table, row and column of a number in a table."""
 
+    @property
+    def names(self) -> set[str]:
+        """Its id, and that of its table."""
+        return {self.id} if self.cell is None else {self.id, self.cell[0]}
+
 
 @dataclass(frozen=True)
 class Document:

@@ -202,7 +202,7 @@ def _with_others(setting: Unstated, result: Result) -> str:
     if setting.what in result.published.sweeps:
         return filled(result.published.sweeps[setting.what], result.outcome.measures)
     named = {*setting.decides}
-    decided = (judgement for judgement in result.judgements if judgement.claim.id in named)
+    decided = (judgement for judgement in result.judgements if judgement.claim.names & named)
     reasons = (judgement.reason for judgement in decided if judgement.verdict is not Verdict.NOT_RUN)
     return " ".join(dict.fromkeys(reason for reason in reasons if reason))
 

@@ -199,25 +199,22 @@ class _Reader:
     def check_headline(self, claims: Mapping[str, Claim]) -> None:
         """Checks that the document's main claims are claims of the file."""
         for index, claim in enumerate(self.paper.headline):
-            if claim not in claims:
-                hint = did_you_mean(claim, claims) or "; expected the id of a claim"
-                self._add_problem(("headline", index), f"found {show(claim)}; there is no such claim{hint}")
+            self._check_claim(claim, claims, ("headline", index), "the id of a claim")
 
     def check_decided(self, claims: Mapping[str, Claim]) -> None:
         """Checks that what a setting decides is open or fitted, and that a setting decides each claim that is open."""
-        members = {name: [claim] for name, claim in claims.items()}
+        members: dict[str, list[Claim]] = {}
         for claim in claims.values():
-            if claim.cell is not None:
-                members.setdefault(claim.cell[0], []).append(claim)
+            for name in claim.names:
+                members.setdefault(name, []).append(claim)
         decided: set[str] = set()
         for index, setting in enumerate(self.paper.unstated):
             for position, name in enumerate(setting.decides):
                 path = ("unstated", index, "decides", position)
-                decided.update(claim.id for claim in members.get(name, ()))
-                if name not in members:
-                    hint = did_you_mean(name, members) or "; expected the id of a claim or a table"
-                    self._add_problem(path, f"found {show(name)}; there is no such claim{hint}")
-                elif not any(claim.open or claim.kind is Kind.FITTED for claim in members[name]):
+                named = members.get(name, [])
+                decided.update(claim.id for claim in named)
+                self._check_claim(name, members, path, "the id of a claim or a table")
+                if named and not any(claim.open or claim.kind is Kind.FITTED for claim in named):
                     self._add_problem(
                         path,
                         f"found {show(name)}, whose verdict does not depend on a setting; "
@@ -230,6 +227,11 @@ class _Reader:
                         (kind, index),
                         "its rule open says that an unstated setting decides it; name it in the decides of one",
                     )
+
+    def _check_claim(self, name: str, ids: Mapping[str, object], path: KeyPath, expected: str) -> None:
+        if name not in ids:
+            hint = did_you_mean(name, ids) or f"; expected {expected}"
+            self._add_problem(path, f"found {show(name)}; there is no such claim{hint}")
 
     def _rules(self, judged: Judged, path: KeyPath, measure: str | None = None) -> dict[str, Any]:
         self._check_reason(judged, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -186,9 +186,11 @@ class ComparisonTable(Displayable):
             # whole documents name failures at their beginning
             yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
-        without = [rows for rows in (self.rows, self.details) if any(map(_idle, _intervals(rows)))]
-        if without:
-            yield from notes(_TOO_FEW, detail=without == [self.details])
+        idle_rows, idle_details = (
+            any(_idle(cell) for row in rows for cell in row.cells.values()) for rows in (self.rows, self.details)
+        )
+        if idle_rows or idle_details:
+            yield from notes(_TOO_FEW, detail=not idle_rows)
 
     def difference(self, row: Row, name: str) -> Interval:
         """Difference of a column from `against` in a metric: the mean over seeds of both, with its 95 % interval."""
@@ -263,10 +265,6 @@ class ComparisonTable(Displayable):
             return {}
         value = self.difference(row, name)
         return {"difference": finite(value.mean), "difference_half_interval_95": value.half}
-
-
-def _intervals(rows: Iterable[Row]) -> Iterator[Interval]:
-    return (interval for row in rows for interval in row.cells.values())
 
 
 def _idle(value: Interval) -> bool:

@@ -191,6 +191,11 @@ def test_the_first_screen_begins_with_the_documents_main_claims(tmp_path: Path) 
     assert "decides a main claim" in page
     assert "decides a main claim" not in page_apart, "it decides another claim only"
     assert "with 500 bytes 12 ms" in page_apart, "beside what is unstated"
+    # without results of its own a setting has the reasons of what it decides, cells of a table too
+    of_table = text.replace('decides = ["full-delay"]\ngives = "with 500 bytes {delay.1 - 2} ms"', 'decides = ["sent"]')
+    (folder / "paper.toml").write_text(of_table.replace('id = "sent"', 'id = "sent"\nkind = "fitted"'), "utf-8")
+    unstated = markdown(paper.run(folder, seeds=1).document()).split("## What the document leaves unstated")[1]
+    assert "A cable of 2000 kbit/s carries 1994 kbit/s at most." in unstated.split("##")[0]
     (idle,) = (judgement for judgement in result.judgements if judgement.claim.id == "idle-delay")
     assert (idle.verdict, words.reason(idle)) == (Verdict.AGREES, "By luck: 14 ms.")
     assert "14 ms. By luck: 14 ms." in page, "beside the number"

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tidegate.output.document import capitalised
 from tidegate.output.palette import MUTED, looks
 from tidegate.show.plot.style import ABOVE, STYLE, delay_axis, finished, headline, new_figure
 from tidegate.show.view import Floats
@@ -29,12 +30,13 @@ class Side:
     """One-way delay, of the same shape."""
 
 
-def before_after(title: str, sides: Sequence[Side]) -> Figure:
+def before_after(title: str, sides: Sequence[Side], remark: str) -> Figure:
     """Draws rate and delay over time: medians over the seeds, and bands from the least to the most.
 
     Args:
         title: The headline.
         sides: Before and now; or now alone. The last one has the colour.
+        remark: A sentence below, after that on the seeds.
     """
     colours = [MUTED] * (len(sides) - 1) + [looks([sides[-1].name])[sides[-1].name].colour]
     with mpl.rc_context(STYLE):
@@ -52,8 +54,7 @@ def before_after(title: str, sides: Sequence[Side]) -> Figure:
         delay.set_xlim(0, max(side.rate_mbps.shape[1] * side.step_s for side in sides))
         seeds = max(len(side.rate_mbps) for side in sides)
         note = f"lines: median of {seeds} seeds; bands: from the least to the most" if seeds > 1 else "one seed"
-        note += ". The table judges means of whole calls over all seeds, which can differ"
-        figure.supxlabel(note, x=0.99, ha="right", fontsize=10, color=MUTED)
+        figure.supxlabel(f"{note}. {capitalised(remark)}", x=0.99, ha="right", fontsize=10, color=MUTED)
         figure.align_ylabels()
         headline(figure, title)
     return finished(figure)
